@@ -1,6 +1,6 @@
 """A task in a file of its own: a label for each word of a text, as in named entity recognition.
 
-keras-tupe check_task examples/token_classifier.py
+keras-tupe check examples/token_classifier.py
 
 name = keras_tupe.tasks.load_file("examples/token_classifier.py")
 model = keras_tupe.tasks.get(name)(backbone, num_classes=5, preprocessor=preprocessor)

@@ -1,4 +1,4 @@
-"""Weights that are not numbers are refused where they come in."""
+"""What is not a finite number is refused where it comes in."""
 
 import numpy as np
 
@@ -13,3 +13,18 @@ def check_finite(name, array):
             "Weights must be numbers: a training that failed leaves NaN. Use an earlier state. "
             f"Received: {bad} of {array.size} values of {name} are NaN or infinite"
         )
+
+
+def real_numbers(values, name, why, kinds="iuf"):
+    """Returns finite real numbers as an array; `why` they must be finite is for the message."""
+    values = np.asarray(values)
+    if values.dtype.kind not in kinds:
+        raise TypeError(
+            f"`{name}` must hold real numbers. Received: {name} of dtype {values.dtype}"
+        )
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"`{name}` must be finite; {why}. Received: {name} with "
+            f"{np.count_nonzero(~np.isfinite(values))} values that are NaN or infinite"
+        )
+    return values

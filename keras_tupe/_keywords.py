@@ -10,12 +10,7 @@ _IGNORED_BY_MODELS = {"activity_regularizer", "autocast", "dtype"}
 
 
 def did_you_mean(name, known):
-    """Returns `" Did you mean 'x'?"` with the name nearest to a wrong one, or `""`.
-
-    Example:
-        >>> did_you_mean("postion", ["position", "dropout"])
-        " Did you mean 'position'?"
-    """
+    """Returns `" Did you mean 'x'?"` with the name nearest to a wrong one, or `""`."""
     near = difflib.get_close_matches(str(name), [str(one) for one in known], n=1, cutoff=0.5)
     return f" Did you mean {near[0]!r}?" if near else ""
 

@@ -15,7 +15,7 @@ from keras_tupe.positions.kerple import KerpleBias
 from keras_tupe.positions.pope import PolarAngles, PolarAttention
 from keras_tupe.positions.rope import RotaryAngles, RotaryAttention
 from keras_tupe.positions.sandwich import SandwichBias
-from training.check_method.cases import (  # noqa: F401
+from training.check.method.cases import (  # noqa: F401
     BATCH,
     HEADS,
     KEY_DIM,

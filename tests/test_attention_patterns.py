@@ -13,9 +13,9 @@ from position_cases import METHOD_NAMES, Case, MethodLayers, by_kind, encoder, i
 from keras_tupe import TupeBackbone, attention_patterns, layers, positions
 from keras_tupe.attention_patterns import Visible
 from keras_tupe.layers.attention import core
-from training.check_method import gradients, patterns
-from training.check_method.compare import BrokenPromiseError
-from training.check_method.patterns import PatternCase, fitting_cases, pattern_cases
+from training.check.compare import BrokenPromiseError
+from training.check.method import gradients, patterns
+from training.check.method.patterns import PatternCase, fitting_cases, pattern_cases
 
 METHODS = [Case(name) for name in METHOD_NAMES]
 PATTERN_CASES = [case for name in attention_patterns.PATTERNS for case in pattern_cases(name)]
@@ -64,7 +64,7 @@ def test_global_tokens_see_with_projections_of_their_own():
 
 @pytest.mark.parametrize("name", FEW)
 def test_a_causal_encoder_does_not_see_the_future(name):
-    patterns.check_future(Case(name))  # under `causal` all methods are: `check_method`
+    patterns.check_future(Case(name))  # under `causal` all methods are: `keras-tupe check`
 
 
 def test_a_leak_would_be_seen(monkeypatch):
@@ -224,17 +224,6 @@ def test_a_record_with_a_mistake_is_not_complete(field, value, monkeypatch):
     monkeypatch.setitem(attention_patterns.PATTERNS, "full", changed)
     with pytest.raises(BrokenPromiseError, match=f"`{field}` must .*Received: "):
         patterns.check_record(PatternCase("full"))
-
-
-def test_presets_keep_the_pattern(tmp_path):
-    pattern = PatternCase("sliding_window", (("every", 2), ("num_global", 1), ("window", 3)))
-    model = encoder(Case("tupe_a"), "float32", **pattern.arguments())
-    model.save_to_preset(str(tmp_path))
-    loaded = TupeBackbone.from_preset(str(tmp_path))
-    assert loaded.attention_pattern == "sliding_window"
-    assert loaded.pattern_options == pattern.resolved()
-    got, wanted = (each(inputs(random_ids(2, 13)))["sequence_output"] for each in (loaded, model))
-    np.testing.assert_array_equal(got, wanted)
 
 
 @pytest.mark.parametrize("position", ["absolute", "rope"])

@@ -107,11 +107,6 @@ def test_no_function_takes_any_keyword(name):
         FUNCTIONS[name](zzz=3)
 
 
-def test_a_misspelled_method_does_not_train_the_default_one():
-    with pytest.raises(ValueError, match="no argument 'postion'. Did you mean 'position'?"):
-        TupeBackbone(50, 1, 2, 8, 8, postion="tupe_a")
-
-
 def test_what_keras_models_would_ignore_is_refused():
     backbone = TupeBackbone(50, 1, 2, 8, 8)
     for name, value in {"dtype": "float16", "inputs": 3, "activity_regularizer": "l2"}.items():
@@ -130,16 +125,6 @@ def test_options_of_methods_name_the_nearest_option(option):
 
 
 # Files
-
-
-def test_configurations_with_an_unknown_key_are_refused():
-    backbone = TupeBackbone(50, 1, 2, 8, 8)
-    for item in (backbone, TupeMaskedLM(backbone)):
-        config = item.get_config()
-        assert type(item).from_config(dict(config)).get_config().keys() == config.keys()
-        message = f"`{type(item).__name__}` has no argument 'namee'"
-        with pytest.raises((ValueError, TypeError), match=message):  # Keras wraps those of layers
-            type(item).from_config({**config, "namee": "x"})
 
 
 def test_a_preset_with_an_unknown_key_is_refused(tmp_path):

@@ -20,7 +20,7 @@ from keras_tupe import positions
 from training.draw.sources import load_method
 from training.gallery.__main__ import Settings
 from training.machine.cost import slower
-from training.methods import method_table
+from docs.tables import method_table
 from training.command.variant import parse
 
 name, *files = sys.argv[1:]

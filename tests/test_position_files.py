@@ -1,9 +1,7 @@
 """The registry, and a method from a single file outside the package."""
 
-import ast
 import dataclasses
 import pathlib
-import re
 
 import keras
 import numpy as np
@@ -11,24 +9,10 @@ import pytest
 from position_cases import METHOD_NAMES, Case, encoder, inputs, outputs, random_ids
 
 from keras_tupe import positions
-from training.check_method import record
-from training.check_method.compare import BrokenPromiseError
+from training.check.compare import BrokenPromiseError
+from training.check.method import record
 
 OUTSIDE = pathlib.Path(__file__).parents[1] / "examples" / "linear_slope.py"
-
-
-def test_the_file_is_the_whole_contribution_and_imports_nothing_private(linear_slope):
-    text = OUTSIDE.read_text(encoding="utf-8")
-    assert len(text.splitlines()) < 55
-    assert positions.get("linear_slope") is positions.METHODS["linear_slope"]
-    assert positions.get("linear_slope").summary == "fixed linear penalty on distance"
-    nodes = list(ast.walk(ast.parse(text)))
-    modules = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
-    assert "keras_tupe.positions" in modules
-    names = [alias.name for node in nodes for alias in getattr(node, "names", ())]
-    assert not [name for name in (*modules, *names) if re.search(r"(^|\.)_", name)]
-    attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-    assert {name for name in attributes if name.startswith("_")} <= {"__init__"}
 
 
 def test_an_encoder_with_it_sees_order_in_long_sequences_and_half_precision(linear_slope):

@@ -4,9 +4,9 @@ import pytest
 from position_cases import CASES, ENCODER_CASES, METHOD_NAMES, Case, by_kind, cases_of
 
 from keras_tupe import positions
-from training.check_method import encoder as whole
-from training.check_method import gradients, order, padding, precision, suite
-from training.check_method.compare import BrokenPromiseError
+from training.check.compare import BrokenPromiseError
+from training.check.method import encoder as whole
+from training.check.method import gradients, order, padding, precision, suite
 
 METHODS = [Case(name) for name in METHOD_NAMES]
 IN_ATTENTION = [name for name in METHOD_NAMES if gradients.acts_in_attention(positions.get(name))]
@@ -15,9 +15,9 @@ IN_ATTENTION = [name for name in METHOD_NAMES if gradients.acts_in_attention(pos
 @pytest.mark.parametrize("name", METHOD_NAMES)
 def test_every_method_keeps_its_promises(name):
     """The record, equation, padding, order, shift, half precision, the future, segments."""
-    outcomes = [suite.run(check) for check in suite.checks(name, quick=True)]
-    assert not [one for one in outcomes if one.result == suite.BROKEN]
-    assert sum(one.result == suite.KEPT for one in outcomes) >= 6
+    outcomes = [check.outcome() for check in suite.checks(name, quick=True)]
+    assert not [one for one in outcomes if one.result == "BROKEN"]
+    assert sum(one.result == "kept" for one in outcomes) >= 6
 
 
 # Padding

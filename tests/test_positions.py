@@ -21,7 +21,7 @@ from position_cases import (
 )
 
 from keras_tupe import positions
-from training.check_method import equation
+from training.check.method import equation
 
 METHODS = [Case(name) for name in METHOD_NAMES]
 WITH_K = [name for name in METHOD_NAMES if "k" in positions.get(name).options]

@@ -3,13 +3,14 @@
 import pathlib
 import re
 
-from training import methods
+from docs import tables
 
 README = pathlib.Path(__file__).parents[1] / "README.md"
 
 
-def test_the_method_table_in_the_readme_is_the_registry():
-    assert methods.updated(README.read_text()) == README.read_text()
+def test_committed_tables_are_the_registry_and_the_cards(tmp_path):
+    for path, text in tables.texts().items():
+        assert text == path.read_text(encoding="utf-8"), "run `python -m docs.tables`"
 
 
 def test_the_pictures_in_the_readme_are_there():

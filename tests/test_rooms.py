@@ -17,17 +17,12 @@ TESTS = pathlib.Path(__file__).parent
 LOWER_ROOMS = ("command", "machine", "presets", "finetune", "study")
 # The other rooms of `training` that one uses, beside the lower ones.
 MAY_IMPORT = {
-    "check_task": {"check_method"},
     "compare": {"pretrain"},
-    "demo": {"draw", "evaluate_blimp", "query", "saved_models"},
-    "finetune_glue": {"pretrain"},
-    "finetune_seq2seq": {"pretrain"},
-    "finetune_squad": {"pretrain"},
+    "demo": {"draw", "evaluate", "query", "list"},
+    "finetune": {"pretrain"},
     "gallery": {"draw", "quickstart"},
-    "studies": {
-        *("pretrain", "finetune_glue", "finetune_squad"),
-        *("evaluate_blimp", "evaluate_perplexity", "convert"),
-    },
+    "list": {"study"},
+    "studies": {"convert", "evaluate", "pretrain"},
     "quickstart": {"export", "pretrain"},
 }
 # Beginnings of names that files of one folder share: a registry, the class files of KerasHub, the
@@ -36,7 +31,6 @@ SHARED_BEGINNINGS = {
     ("keras_tupe/models", "tupe"),
     ("keras_tupe/positions", "tupe"),
     ("keras_tupe/positions", "qkr"),
-    ("training", "finetune"),
 }
 # Rooms of `benchmarks` that one uses, beside the harness.
 BENCHMARKS_MAY_IMPORT = {"gpu": {"training"}}
@@ -55,7 +49,8 @@ def rooms():
 def allowed_rooms(room):
     """Returns the rooms of `training` that one may import."""
     if room in LOWER_ROOMS:
-        return {room, *LOWER_ROOMS[: LOWER_ROOMS.index(room)]}
+        lower = LOWER_ROOMS[: LOWER_ROOMS.index(room)]
+        return {room, *lower, *MAY_IMPORT.get(room, ())}
     return {room, *LOWER_ROOMS, *MAY_IMPORT.get(room, ())}
 
 

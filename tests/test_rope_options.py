@@ -9,7 +9,7 @@ from tolerances import in_float64
 from keras_tupe.models import TupeBackbone
 from keras_tupe.positions.alibi import AlibiBias
 from keras_tupe.positions.rope import RotaryAngles, RotaryAttention
-from training.check_method import equation
+from training.check.method import equation
 
 PAIR = Case("rope", (("every", 3), ("local_theta", 20.0), ("theta", 500.0)))
 YARN = Case("rope", (("factor", 2.5), ("original_length", 40), ("scaling", "yarn")))

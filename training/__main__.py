@@ -13,13 +13,29 @@ import importlib
 import pathlib
 import sys
 
+# `training` is the folder of this file, wherever that is installed.
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
 from training.command import shell
 from training.command.kinds import nearest
 from training.command.without_keras import version
 
 _FOLDER = pathlib.Path(__file__).parent
-MOVED = {name: f"study {name}" for name in ("probe", "prune")}
-MOVED |= {"ablate": "study ablation", "experiment": "study"}  # names of before -> what to write
+# Names of before -> what to write.
+MOVED = {
+    "ablate": "study ablation",
+    "experiment": "study",
+    "probe": "study probe",
+    "prune": "study prune",
+    "check_method": "check",
+    "check_task": "check",
+    "methods": "list methods",
+    "saved_models": "list saved_models",
+    "evaluate_blimp": "evaluate blimp",
+    "evaluate_perplexity": "evaluate perplexity",
+    "evaluate_sts": "evaluate sts",
+}
+MOVED |= {f"finetune_{task}": f"finetune {task}" for task in ("glue", "squad", "seq2seq")}
 
 
 def commands():
@@ -68,7 +84,7 @@ def main(arguments=None):
     name, known = words[0].replace("-", "_"), commands()
     if name in MOVED:
         print(
-            f"keras-tupe: `{name}` is `keras-tupe {MOVED[name]}` now, with the same options. "
+            f"keras-tupe: `{name}` is `keras-tupe {MOVED[name]}` now; see its --help. "
             f"Received: {' '.join(words)}",
             file=sys.stderr,
         )

@@ -3,7 +3,7 @@
     python -m benchmarks.pair_lengths --task copy
     python -m benchmarks.pair_lengths --task scan --scan FOLDER --seeds 5
 
-Trains each method on pairs with short targets by `training.finetune_seq2seq`, new models of the
+Trains each method on pairs with short targets by `keras-tupe finetune seq2seq`, new models of the
 same size, and compares what they write for pairs with longer ones, by length. The runs are kept in
 `--runs`, and the same command goes on from there. Writes `TASK.json`, `TASK.md` and `TASK.png` to
 `--out`.

@@ -86,10 +86,10 @@ def by_length(lines):
 
 
 def _run(settings, task, paths, position, out):
-    words = words_of("training.finetune_seq2seq", "--position", position)
+    words = words_of("training.finetune", "seq2seq", "--position", position)
     words += [word for name, path in paths.items() for word in (f"--{name}", str(path))]
-    words += ["--max-source-length", str(task.max_source_length)]
-    words += ["--max-target-length", str(task.max_target_length)]
+    words += ["--length", str(task.max_source_length)]
+    words += ["--target-length", str(task.max_target_length)]
     words += ["--size", settings.size, "--steps", str(settings.steps), "--out", str(out)]
     words += ["--batch-size", str(settings.batch_size), "--seeds", str(settings.seeds)]
     words += ["--learning-rate", str(settings.learning_rate), *_WORDS]

@@ -1,4 +1,4 @@
-"""Pairs whose targets are longer in the test than in training, as files of `finetune_seq2seq`.
+"""Pairs whose targets are longer in the test than in training, as files of `finetune seq2seq`.
 
 Every file is a function of the task alone: the same pairs in the same order each time.
 """

@@ -15,6 +15,7 @@ from training import __main__ as commands
 from training.command import config_file, shell
 from training.command.kinds import kind_of
 from training.command.tables import table
+from training.command.tasks import tasks_in
 from training.study import study
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -62,12 +63,23 @@ class Command:
 
     def settings(self):
         """Returns the class of its settings; what a command sets in the environment is undone."""
+        return self._imported().Settings
+
+    def _imported(self):
         before = dict(os.environ)
         try:
-            return importlib.import_module(self.module).Settings
+            return importlib.import_module(self.module)
         finally:
             os.environ.clear()
             os.environ.update(before)
+
+    def tasks(self):
+        """Returns a `Command` for each of its tasks; none, if it has options of its own."""
+        names = () if hasattr(self._imported(), "Settings") else tasks_in(self.file().parent)
+        return [
+            Command(name, f"{self.module_name}.tasks.{name}", f"{self.words} {name}")
+            for name in names
+        ]
 
 
 def all_commands():
@@ -135,15 +147,28 @@ def page(command):
     said = docstrings.parse(command.text())
     parts = [f"# {command.words}", docstrings.inline(said.summary, _link), _described(said)]
     parts.append(_guides(command))
+    for one in command.tasks():
+        said = docstrings.parse(one.text())
+        parts += [f"## {one.words}", docstrings.inline(said.summary, _link), _described(said)]
+        for heading, rows in _options(one).items():
+            parts += [f"*{heading}*", table(_HEADER, rows)]
+        if "config" in {field.name for field in dataclasses.fields(one.settings())}:
+            parts.append(_named_settings(one))
+    if command.tasks():
+        parts += ["## Exit codes", _exit_codes(), _source(command)]
+        return "\n\n".join(filter(None, parts)) + "\n"
     for heading, rows in _options(command).items():
         parts += [f"## {heading}", table(_HEADER, rows)]
     if "config" in {field.name for field in dataclasses.fields(command.settings())}:
         parts += ["## Named settings", _named_settings(command)]
     if command.name == "study_papers":
         parts += ["## Definitions", _definitions()]
-    file = command.file().relative_to(ROOT).as_posix()
-    parts += ["## Exit codes", _exit_codes(), f"Source: {{source}}`{file}`."]
+    parts += ["## Exit codes", _exit_codes(), _source(command)]
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _source(command):
+    return f"Source: {{source}}`{command.file().relative_to(ROOT).as_posix()}`."
 
 
 def _link(code):
@@ -228,12 +253,14 @@ def _quoted(found):
 
 def _sections(settings):
     """Returns the section of each field that stands under a comment `# === Name ===`."""
-    found, heading = {}, None
-    for line in inspect.getsource(settings).splitlines():
-        if section := _SECTION.match(line):
-            heading = section[1]
-        elif (field := _FIELD.match(line)) and heading:
-            found[field[1]] = f"Options: {heading[0].lower()}{heading[1:]}"
+    found = {}
+    for owner in filter(dataclasses.is_dataclass, reversed(settings.__mro__)):  # parents first
+        heading = None
+        for line in inspect.getsource(owner).splitlines():
+            if section := _SECTION.match(line):
+                heading = section[1]
+            elif (field := _FIELD.match(line)) and heading and field[1] not in found:
+                found[field[1]] = f"Options: {heading[0].lower()}{heading[1:]}"
     return found
 
 

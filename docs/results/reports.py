@@ -7,6 +7,11 @@ from training.__main__ import MOVED
 from training.command.durations import duration
 
 _WIDTH = 88
+# What commands were called when they were recorded -> what is typed today.
+_TODAY = {
+    "--max-train-(rows|questions) ": "--limit ",
+    "--max-dev-questions ": "--dev-limit ",
+}
 
 
 def result_report(files, name, options):
@@ -62,6 +67,8 @@ def _as_called_today(found):
 def wrapped(command):
     """Returns a command as it is typed today, in lines of a page's width."""
     command = re.sub(r"^python -m training\.(\w+)", _as_called_today, command)
+    for before, today in _TODAY.items():
+        command = re.sub(before, today, command)
     words = re.findall(r"'[^']*'|\S+", command)
     groups = []  # an option stays beside its values
     for word in words:

@@ -1,8 +1,7 @@
 """Analysis of what encoders learned about positions: ranks, Toeplitz parts, patterns of heads.
 
-For whoever wants to see, in a trained model, what a head does with positions, or how far a position
-bias is one of distance. Functions of arrays, in NumPy, for every Keras backend; those that take a
-backbone read it and leave it as it is. None of this is imported by `import keras_tupe`.
+Functions of arrays, in NumPy, for every Keras backend; those that take a backbone read it and leave
+it as it is. None of this is imported by `import keras_tupe`.
 """
 
 from keras_tupe.analysis.attention import (
@@ -18,8 +17,6 @@ from keras_tupe.analysis.toeplitz import (
     correlation_rank,
     remove_row_constants,
     toeplitz_energy,
-    toeplitz_factors,
-    toeplitz_from_factors,
     toeplitz_part,
 )
 
@@ -37,7 +34,5 @@ __all__ = [
     "remove_row_constants",
     "seen_keys",
     "toeplitz_energy",
-    "toeplitz_factors",
-    "toeplitz_from_factors",
     "toeplitz_part",
 ]

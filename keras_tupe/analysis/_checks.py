@@ -1,6 +1,8 @@
 """Checks of what is analyzed, with one wording."""
 
-import numpy as np
+from keras_tupe._finite import real_numbers
+
+BEFORE_MASKS = "logits are wanted before padding is masked"
 
 
 def check_whole_rows(backbone):
@@ -14,24 +16,9 @@ def check_whole_rows(backbone):
         )
 
 
-def real_numbers(values, name):
-    """Returns finite real numbers as an array."""
-    values = np.asarray(values)
-    if values.dtype.kind not in "iuf":
-        raise TypeError(
-            f"`{name}` must hold real numbers. Received: {name} of dtype {values.dtype}"
-        )
-    if not np.isfinite(values).all():
-        raise ValueError(
-            f"`{name}` must be finite; logits are wanted before padding is masked. Received: "
-            f"{name} with {np.count_nonzero(~np.isfinite(values))} values that are NaN or infinite"
-        )
-    return values
-
-
 def square_matrices(matrices, smallest=1):
     """Returns a matrix of real numbers per head, `(heads, n, n)`."""
-    matrices = real_numbers(matrices, "matrices")
+    matrices = real_numbers(matrices, "matrices", BEFORE_MASKS)
     shape = matrices.shape
     if len(shape) != 3 or shape[1] != shape[2] or shape[0] < 1 or shape[1] < smallest:
         raise ValueError(

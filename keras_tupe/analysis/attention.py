@@ -6,7 +6,8 @@ import numpy as np
 from keras import ops
 
 from keras_tupe import attention_patterns
-from keras_tupe.analysis._checks import check_whole_rows, real_numbers
+from keras_tupe._finite import real_numbers
+from keras_tupe.analysis._checks import BEFORE_MASKS, check_whole_rows
 from keras_tupe.trunk.inputs import check_inputs
 
 
@@ -17,9 +18,8 @@ def mean_attention_scores(backbone, token_ids, padding_mask, segment_ids=None):
 
         out[layer, h, i, j] = mean over b of scores[layer, b, h, i, j]
 
-    Sequences of different lengths: a position in which no sequence has both tokens is NaN, not 0,
-    and the rows of the others need not sum to 1, since few sequences have the last keys. Batches
-    of sequences of one length have neither. A head that was removed from a layer is NaN.
+    Where no sequence has both tokens it is NaN, not 0, and where few have the last keys rows need
+    not sum to 1. A head that was removed from a layer is NaN.
 
     Args:
         backbone: a `TupeBackbone`.
@@ -29,11 +29,6 @@ def mean_attention_scores(backbone, token_ids, padding_mask, segment_ids=None):
 
     Returns:
         float64 `(num_layers, num_heads, length, length)`, in [0, 1] or NaN.
-
-    Raises:
-        ValueError: if the inputs do not fit each other or the model, or a sequence does not begin
-            with a real token.
-        TypeError: if the ids are not integers.
 
     Example:
         >>> backbone = keras_tupe.TupeBackbone(100, 2, 2, 16, 32)
@@ -94,8 +89,8 @@ def cls_attention(scores):
         given[h]    = sum_{j > 0} scores[h, 0, j]
 
     TUPE unties [CLS] because it should look at the whole sentence and not at the first words, which
-    a position bias favours (Ke et al. 2021, Sec. 3.2); what [CLS] itself gets of the words is its
-    column. Where a head has no preference, `received` is 1 / n and `given` 1 - 1 / n.
+    a position bias favours (Ke et al. 2021, Sec. 3.2). Where a head has no preference, `received`
+    is 1 / n and `given` 1 - 1 / n.
 
     Args:
         scores: attention scores `(..., length, length)`, such as one block's or all blocks' of
@@ -103,11 +98,6 @@ def cls_attention(scores):
 
     Returns:
         A `ClsAttention` of arrays of the shape `(...)`, in [0, 1].
-
-    Raises:
-        TypeError: if the scores are not real numbers.
-        ValueError: if the shape is another one, there is no word beside [CLS], a score lies outside
-            of [0, 1], or one of [CLS] is NaN.
 
     Example:
         >>> scores = np.array([[[0.4, 0.6, 0.0], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]]])
@@ -121,7 +111,7 @@ def cls_attention(scores):
     """
     scores = np.asarray(scores)
     is_nan = np.isnan(scores) if scores.dtype.kind == "f" else np.zeros(scores.shape, bool)
-    real_numbers(scores[~is_nan], "scores")
+    real_numbers(scores[~is_nan], "scores", BEFORE_MASKS)
     shape = scores.shape
     if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] < 2 or not scores.size:
         raise ValueError(
@@ -144,15 +134,12 @@ def cls_attention(scores):
 
 
 def seen_keys(backbone, length, layer=0):
-    """Returns which keys each query of a block sees, by the attention pattern of an encoder.
+    """Returns which keys each query of a block sees: booleans `(length, length)`, queries by keys.
 
     Args:
         backbone: a `TupeBackbone`.
         length: number of tokens, [CLS] included.
         layer: number of the block, from 0. Defaults to 0.
-
-    Returns:
-        Booleans `(length, length)`, queries by keys.
 
     Example:
         >>> backbone = keras_tupe.TupeBackbone(100, 1, 2, 16, 32, attention_pattern="causal")

@@ -43,23 +43,14 @@ def name_patterns(matrices, is_seen=None):
         broadly                    otherwise
 
     The numbers are the constants `SIDE_LEAD`, `LOCAL_SHARE`, `AVOIDED_SHARE` and `WINDOW`. So
-    "broadly" is also the name of a head that has no preference, as all heads have
-    at initialization. Where words do not see all others, as in a causal model, weights are over the
-    keys that they see, so that seeing nothing of what comes next is no preference.
+    "broadly" is also the name of a head without preference, as at initialization. Where words do
+    not see all others, as in a causal model, weights are over the keys that they see.
 
     Args:
-        matrices: position logits `(heads, length, length)` with [CLS] first. Constants of rows
-            do not matter, the scale does: it says how far position outweighs content.
+        matrices: position logits `(heads, length, length)` with [CLS] first and four words or more.
+            Constants of rows do not matter, the scale does.
         is_seen: booleans `(length, length)`, which key each query sees, itself at least. Defaults
             to all.
-
-    Returns:
-        List of strings, one per head.
-
-    Raises:
-        TypeError: if the entries are not real numbers.
-        ValueError: if the shape is another one, there are fewer than 4 words besides [CLS], or an
-            entry is not finite.
 
     Example:
         >>> position = np.arange(33)

@@ -24,11 +24,7 @@ def head_importance(backbone, losses, batches, normalize=False):
 
     Returns:
         float64 `(num_layers, num_heads)`, by the numbers that heads had before any was removed,
-        NaN where there is none any more. Layers that share a block have equal rows: the gates of
-        theirs are the same.
-
-    Raises:
-        ValueError: if there is no example, or `losses` does not return a number for each.
+        NaN where there is none any more. Layers that share a block have equal rows.
 
     Example:
         >>> backbone = keras_tupe.TupeBackbone(100, 1, 2, 16, 32)

@@ -22,14 +22,12 @@ def position_logits(backbone, length, token_ids=None):
         absolute, sinusoidal:   (p_i W^Q + b^Q) . (p_j W^K + b^K) / sqrt(d)
         content-dependent:      what is left of them with the queries b^Q and the keys b^K
 
-    b^Q and b^K are zero at initialization. So a method whose position term is a factor of
-    content (rotations, products) shows nothing there; given `token_ids` the sequence repeats one
-    token, x = its vector everywhere, and the logits are the mean over these tokens: then too
-    all that differs between rows comes from positions.
+    b^Q and b^K are zero at initialization, so a method whose position term is a factor of content
+    (rotations, products) shows nothing there. Given `token_ids`, the sequence repeats one token,
+    x = its vector everywhere, and the logits are the mean over these tokens.
 
     Differences from what runs in the model: the normalization of the embeddings (and, in pre-LN
-    blocks, the one before the attention) is left out, since it would scale positions by the
-    content that is missing here.
+    blocks, the one before the attention) is left out: it would scale positions by missing content.
 
     Args:
         backbone: a `TupeBackbone`.
@@ -41,10 +39,8 @@ def position_logits(backbone, length, token_ids=None):
         first block has, where others were removed.
 
     Raises:
-        ValueError: if the length is not a positive integer or above what the method's tables
-            provide for, an id is outside the vocabulary, or the method returns a bias or logits
-            of another shape.
-        TypeError: if the ids are not integers.
+        ValueError: if the method has no positions for this length, an id is outside the vocabulary,
+            or the method returns a bias or logits of another shape.
 
     Example:
         >>> backbone = keras_tupe.TupeBackbone(100, 1, 2, 16, 32, position="tupe_a")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_tupe.analysis._checks import real_numbers, square_matrices
+from keras_tupe.analysis._checks import square_matrices
 
 
 def correlation_rank(matrices):
@@ -11,22 +11,15 @@ def correlation_rank(matrices):
     A correlation (P U^Q)(P U^K)^T has at most the rank d, the size of a head, however long the
     sequence is; a table with one value per distance may have full rank.
 
-    Equation:
+    Equation (that of `numpy.linalg.matrix_rank`, with the eps of the dtype that is given):
 
         rank = number of singular values > largest singular value * n * eps
 
-    which is the rule of `numpy.linalg.matrix_rank`, with eps that of the dtype in which the
-    matrices came, since it bounds their rounding errors. Singular values are in float64.
-
     Args:
-        matrices: `(heads, n, n)`, for example of `position_logits`.
+        matrices: finite real numbers `(heads, n, n)`, for example of `position_logits`.
 
     Returns:
         Integers `(heads,)`.
-
-    Raises:
-        TypeError: if the entries are not real numbers.
-        ValueError: if the shape is another one or an entry is not finite.
 
     Example:
         >>> correlation_rank(np.ones((2, 5, 5)))
@@ -53,9 +46,6 @@ def toeplitz_part(matrices):
     Returns:
         float64 `(heads, n, n)`.
 
-    Raises:
-        ValueError, TypeError: as `correlation_rank`.
-
     Example:
         >>> toeplitz_part(np.array([[[1.0, 2.0], [4.0, 3.0]]]))
         array([[[2., 2.], [4., 2.]]])
@@ -76,22 +66,16 @@ def toeplitz_energy(matrices, row_constants="ignored"):
         "counted":  |toeplitz_part(B)|^2 / |B|^2
 
     in the Frobenius norm. The first is 1 exactly for a Toeplitz matrix plus a constant per row. The
-    best T solves a linear system in its 2n - 1 values, whose kernel, the constant matrices, does
-    not matter. A matrix with nothing to explain has the share 1.
+    best T solves a linear system in its 2n - 1 values. A matrix with nothing to explain has the
+    share 1.
 
     Args:
         matrices: `(heads, n, n)`.
         row_constants: `"ignored"` or `"counted"`. Defaults to `"ignored"`.
 
     Returns:
-        float64 `(heads,)`, each in [0, 1].
-
-    Raises:
-        ValueError, TypeError: as `correlation_rank`, or if `row_constants` is neither word.
-
-    Notes:
-        A random matrix does not have the share 0 but, on average, that of the degrees of freedom:
-        (2n - 1) / n^2 when rows are counted.
+        float64 `(heads,)`, each in [0, 1]. A random matrix has, on average, the share of the
+        degrees of freedom, not 0: (2n - 1) / n^2 when rows are counted.
 
     Example:
         >>> position = np.arange(6)
@@ -121,9 +105,9 @@ def toeplitz_energy(matrices, row_constants="ignored"):
 def remove_row_constants(matrices):
     """Returns the position logits that, of all with the same softmax, are nearest to Toeplitz.
 
-    Each row of logits may be moved by a constant. Without its mean a row looks tidy, but a function
-    of distance no longer looks like one: at the left and at the right end of a sequence the
-    means differ. So the constants are removed that distance does not explain.
+    Each row of logits may be moved by a constant. Without the means of its rows a function of
+    distance no longer looks like one, since those at the ends of a sequence differ. So the
+    constants are removed that distance does not explain.
 
     Equation:
 
@@ -136,9 +120,6 @@ def remove_row_constants(matrices):
         float64 `(heads, n, n)`: for a Toeplitz matrix plus a constant per row, that
         Toeplitz matrix without its mean.
 
-    Raises:
-        ValueError, TypeError: as `correlation_rank`.
-
     Example:
         >>> remove_row_constants(np.array([[[7.0, 8.0], [20.0, 23.0]]])).round(9)
         array([[[ 0.5,  1.5],
@@ -149,79 +130,6 @@ def remove_row_constants(matrices):
     fitted = _of_distance(_nearest_distance_values(centered)[0])
     moved = centered + fitted.mean(axis=-1, keepdims=True)
     return moved - moved.mean(axis=(1, 2), keepdims=True)
-
-
-def toeplitz_factors(values):
-    """Returns G and D with B = G D G*, for the Toeplitz matrix B of given values.
-
-    The proposition says that a relative bias lies within what absolute positions can express, if
-    only they had 2n complex dimensions: the rows of G are vectors of positions, the same for
-    every bias.
-
-    Equation (Ke et al. 2021, Proposition 1), j = 0..n-1 and k = 0..2n-1:
-
-        B[i, j] = values[n - 1 + j - i]
-        G[j, k] = exp(i pi (j + 1) k / n) / sqrt(2n)
-        D[k, k] = sum over m = 0..2n-1 of c[m] exp(-i pi m k / n)
-
-    where c[m] = values[n - 1 - m] for m < n, c[n] = 0 and c[m] = values[3n - 1 - m] for m > n. That
-    is the discrete Fourier transform of the first column of the circulant matrix of size 2n
-    whose corner is B.
-
-    Differences from the source: there D is said to exist. B has 2n - 1 values and D has 2n, so one
-    is free; c[n] = 0 gives the D with the smallest norm.
-
-    Args:
-        values: `(2n - 1,)` or `(heads, 2n - 1)`, from distance 1 - n to n - 1.
-
-    Returns:
-        Tuple of G, complex128 `(n, 2n)`, and the diagonal of D, complex128 `(..., 2n)`.
-
-    Raises:
-        TypeError: if `values` are not real numbers.
-        ValueError: if their last axis is even or empty, or a value is not finite.
-
-    Example:
-        >>> waves, diagonal = toeplitz_factors([3.0, 2.0, 1.0, 5.0, 7.0])
-        >>> toeplitz_from_factors(waves, diagonal).real.round(9) + 0.0
-        array([[1., 5., 7.], [2., 1., 5.], [3., 2., 1.]])
-
-    References:
-        Ke, He, Liu. Rethinking Positional Encoding in Language Pre-training. ICLR 2021.
-        https://arxiv.org/abs/2006.15595
-    """
-    values = real_numbers(values, "values").astype("float64")
-    if values.ndim not in (1, 2) or values.shape[-1] % 2 == 0:
-        raise ValueError(
-            "`values` must have the shape (2n - 1,) or (heads, 2n - 1): one value per distance, "
-            f"from 1 - n to n - 1. Received: values of shape {values.shape}"
-        )
-    length = (values.shape[-1] + 1) // 2
-    column = np.zeros((*values.shape[:-1], 2 * length))
-    column[..., :length] = values[..., length - 1 :: -1]
-    column[..., length + 1 :] = values[..., : length - 1 : -1]
-    # Whole multiples of pi / n are reduced before the exponential, which keeps the last digits.
-    turns = np.outer(np.arange(1, length + 1), np.arange(2 * length)) % (2 * length)
-    waves = np.exp(1j * np.pi * turns / length) / np.sqrt(2 * length)
-    return waves, np.fft.fft(column)
-
-
-def toeplitz_from_factors(waves, diagonal):
-    """Returns G D G*, the Toeplitz matrix that `toeplitz_factors` took apart.
-
-    Args:
-        waves: G, `(n, 2n)`.
-        diagonal: the diagonal of D, `(2n,)` or `(heads, 2n)`.
-
-    Returns:
-        complex128 `(..., n, n)`. The imaginary part is rounding if D came from real values.
-
-    Example:
-        >>> toeplitz_from_factors(*toeplitz_factors(np.ones((4, 9)))).shape
-        (4, 5, 5)
-    """
-    waves, diagonal = np.asarray(waves), np.asarray(diagonal)
-    return (waves * diagonal[..., None, :]) @ waves.conj().T
 
 
 def _distances(length):

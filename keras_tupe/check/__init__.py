@@ -18,33 +18,20 @@ __all__ = ["boolean", "choice", "integer", "is_integer", "is_number", "number"]
 
 
 def is_integer(value):
-    """Returns whether a value is an integer (NumPy's count, booleans do not).
-
-    Args:
-        value: anything.
-    """
+    """Returns whether a `value` is an integer (NumPy's count, booleans do not)."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def is_number(value):
-    """Returns whether a value is a finite number, and no boolean.
-
-    Args:
-        value: anything.
-    """
+    """Returns whether a `value` is a finite number, and no boolean."""
     is_real = isinstance(value, (int, float, np.floating)) and not isinstance(value, bool)
     return is_real and (isinstance(value, int) or math.isfinite(value))
 
 
 def integer(name, value, low=1, high=None, even=False):
-    """Raises `ValueError` if an argument is not an integer of a range.
+    """Raises `ValueError` if the `value` of a `name` is not an integer from `low` to `high`.
 
-    Args:
-        name: that of the argument, for the message.
-        value: what was given.
-        low: the smallest. Defaults to 1.
-        high: the largest, `None` for any.
-        even: whether it must be even.
+    `high=None` is any; with `even` it must be even.
     """
     limits = f" >= {low}" if high is None else f" from {low} to {high}"
     wanted = f"an {'even ' if even else ''}integer{limits}"
@@ -54,14 +41,9 @@ def integer(name, value, low=1, high=None, even=False):
 
 
 def number(name, value, above=None, at_least=None, at_most=None):
-    """Raises `ValueError` if an argument is not a finite number within limits.
+    """Raises `ValueError` if the `value` of a `name` is not a finite number within limits.
 
-    Args:
-        name: that of the argument, for the message.
-        value: what was given.
-        above: what it must be above, `None` for no limit.
-        at_least: the smallest, likewise.
-        at_most: the largest, likewise.
+    It must be more than `above`, `at_least` and `at_most` so much; `None` is no limit.
     """
     limits = {"above": above, "at least": at_least, "at most": at_most}
     words = " and ".join(f"{word} {x}" for word, x in limits.items() if x is not None)
@@ -74,23 +56,12 @@ def number(name, value, above=None, at_least=None, at_most=None):
 
 
 def choice(name, value, choices):
-    """Raises `ValueError` if an argument is not one of some values.
-
-    Args:
-        name: that of the argument, for the message.
-        value: what was given.
-        choices: these values.
-    """
+    """Raises `ValueError` if the `value` of a `name` is none of some `choices`."""
     _require(any(value is x or value == x for x in choices), name, value, f"one of {list(choices)}")
 
 
 def boolean(name, value):
-    """Raises `ValueError` if an argument is neither `True` nor `False`.
-
-    Args:
-        name: that of the argument, for the message.
-        value: what was given.
-    """
+    """Raises `ValueError` if the `value` of a `name` is neither `True` nor `False`."""
     _require(isinstance(value, bool), name, value, "True or False")
 
 

@@ -105,11 +105,16 @@ def _read_safetensors(path):
         ) from None
 
 
+def is_weights(content):
+    """Returns whether what a torch file holds is a dictionary from names to tensors."""
+    return type(content) is dict and all(
+        type(name) is str and isinstance(value, np.ndarray) for name, value in content.items()
+    )
+
+
 def _read_torch(path):
     found = torch_file.read(path)
-    if not isinstance(found, dict) or not all(
-        isinstance(name, str) and isinstance(value, np.ndarray) for name, value in found.items()
-    ):
+    if not is_weights(found):
         raise ValueError(
             "The file must hold a dictionary from names of weights to tensors. "
             f"Received: {os.fspath(path)!r}"

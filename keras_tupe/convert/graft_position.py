@@ -58,15 +58,14 @@ def graft_position(model, position, position_options=None, max_sequence_length=N
             "`model` must be a `TupeBackbone` or a task with one, such as `TupeMaskedLM`. "
             f"Received: model={model!r}"
         )
-    options = positions.get(position).resolve(position_options)
+    options, known = positions.get(position).resolve(position_options), backbone.get_config()
     changes = {"position": position, "position_options": options}
     if max_sequence_length is not None:
         changes["max_sequence_length"] = max_sequence_length
-    grafted = TupeBackbone.from_config({**backbone.get_config(), **changes})
-    width, notes = backbone.num_heads, []
-    none = {"position": "none", "position_options": None}
-    sizes = {"vocabulary_size": 1, "hidden_dim": width, "intermediate_dim": 1}
-    trunk = TupeBackbone.from_config({**backbone.get_config(), **sizes, **none})
+    grafted, notes = TupeBackbone.from_config({**known, **changes}), []
+    none = {"position": "none", "position_options": None, "hidden_dim": backbone.num_heads}
+    none |= {"vocabulary_size": 1, "intermediate_dim": 1}  # as small as it can be
+    trunk = TupeBackbone.from_config({**known, **none})
     if model is not backbone:
         preprocessor = model.preprocessor
         try:
@@ -77,11 +76,9 @@ def graft_position(model, position, position_options=None, max_sequence_length=N
         config = {**model.get_config(), "backbone": grafted, "preprocessor": preprocessor}
         config.pop("trainable", None)
         grafted = type(model)(**config)
-    of_methods = {
-        path
-        for each in (backbone, getattr(grafted, "backbone", grafted))
-        for path in weights_by_path(each)
-    } - set(weights_by_path(trunk))
+    both = (backbone, getattr(grafted, "backbone", grafted))
+    of_methods = {path for each in both for path in weights_by_path(each)}
+    of_methods -= set(weights_by_path(trunk))
     old, new = weights_by_path(model), weights_by_path(grafted)
     kept = [
         path

@@ -30,16 +30,18 @@ from keras_tupe.convert.tokenizer_files import (
 from keras_tupe.models.presets import check_inside, check_sizes
 from keras_tupe.tasks import TASKS
 
-# Entries of a configuration that change no number.
-_WITHOUT_EFFECT = {
-    *("model_type", "torch_dtype", "dtype", "transformers_version", "use_cache", "_name_or_path"),
-    *("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id"),
-    *("classifier_dropout", "problem_type", "finetuning_task", "num_labels", "id2label"),
-    *("label2id", "gradient_checkpointing", "chunk_size_feed_forward", "return_dict"),
-    *("output_attentions", "output_hidden_states", "output_past", "attn_implementation"),
-    *("architectures", "tokenizer_class", "language", "name", "torchscript"),
-    *("_attn_implementation_autoset", "task_specific_params"),
-}
+# Entries of a configuration that change no number of an encoder, or are looked at by a `read`.
+_WITHOUT_EFFECT = re.compile(
+    "model_type|architectures|torch_dtype|dtype|transformers_version|use_cache|_name_or_path|name|"
+    "(pad|bos|eos|sep|cls)_token_id|classifier_dropout(_prob)?|classif_dropout|problem_type|prefix|"
+    "finetuning_task|task_specific_params|(_?num_|id2)labels?|label2id|gradient_checkpointing|"
+    "chunk_size_feed_forward|return_dict|output_.*|_?attn_implementation.*|attention_mode|language|"
+    "ignore_attention_mask|tokenizer_class|torchscript|onnx_export|directionality|(pooler|summary|"
+    "forced)_.*|force_bos_token_to_be_generated|legacy|padding_idx|embedding_size|vocab_type|n_ctx|"
+    "is_decoder|num_hidden_layers|reorder_and_upcast_attn|save_step|num_(beams|beam_groups|"
+    "return_sequences)|early_stopping|length_penalty|(max|min)_length|no_repeat_ngram_size|"
+    "do_sample|temperature|top_[kp]|repetition_penalty|bad_words_ids"
+)
 _FIXED = {
     "add_cross_attention": (False, "cross-attention"),
     "tie_word_embeddings": (True, "an output matrix of its own"),
@@ -79,12 +81,10 @@ def from_hf(folder, dtype=None, **options):
 
     The tokenizer, if its files are there, becomes that of a preprocessor for rows of the full
     length, unless they ask for something that ours does not do; the report says what, and the model
-    takes ids only. transformers 5 and KerasHub read relative BERTs as absolute ones, without an
-    error.
+    takes ids only.
 
     Differences from the source: one dropout rate everywhere, the hidden one; in a Longformer,
-    which tokens are global is a setting here and an input there; what a tokenizer does otherwise,
-    the report says.
+    which tokens are global is a setting here and an input there; what the report says.
 
     Args:
         folder: path of a local folder with `config.json` and the weights, in safetensors or torch's
@@ -101,10 +101,9 @@ def from_hf(folder, dtype=None, **options):
 
     Raises:
         FileNotFoundError: if a file is missing.
-        ValueError: if the kind of model is none of these, with the nearest one; if an argument
-            belongs to another kind; naming all that is not supported, missing, left over or of
-            another shape; if the output matrix is not the token embedding; if the vocabulary has
-            another size.
+        ValueError: if the kind of model is none of these, an argument belongs to another kind, or
+            the vocabulary has another size; naming all that is not supported, missing, left over or
+            of another shape.
 
     Example:
         >>> import os, tempfile
@@ -127,10 +126,8 @@ def from_hf(folder, dtype=None, **options):
         converter, config, repr(str(folder / "config.json")), **given
     )
     tokenizer, more = read_vocabulary(folder, arguments["vocabulary_size"], converter.frame)
-    model, report = make(
-        *(converter, config, arguments, read_hf_weights(folder), repr(str(folder)), dtype),
-        *(tokenizer, name),
-    )
+    weights, source = read_hf_weights(folder), repr(str(folder))
+    model, report = make(converter, config, arguments, weights, source, dtype, tokenizer, name)
     return model, dataclasses.replace(report, notes=(*notes, *more, *report.notes))
 
 
@@ -155,10 +152,8 @@ def make(converter, config, arguments, weights, source, dtype=None, tokenizer=No
         preprocessor = task.preprocessor_cls(tokenizer, **head.rows(backbone, config))
     model = task(backbone, preprocessor, **head.options(arguments))
     dropped |= _not_ours(converter, found, config, backbone, spelled, source)
-    values, new = values_of(
-        *(model, found, lambda path: _place(converter, head, path), spelled, dropped),
-        *(converter.absent, source),
-    )
+    names = {path: _place(converter, head, path) for path in weights_by_path(model)}
+    values, new = values_of(model, found, names, spelled, dropped, converter.absent, source)
     assign(model, values, new)
     ours = backbone.dtype_policy.variable_dtype
     kinds = sorted(kinds - {ours})
@@ -183,11 +178,8 @@ def _converter(kind, what, folder=None):
 
 def options_of_architectures():
     """Returns whose the options of `from_hf` are, in words, by their names."""
-    found = {}
-    for one in by_type().values():
-        for name in sorted(one.asked):
-            found.setdefault(name, []).append(f"{one.title} of Hugging Face")
-    return found
+    pairs = [(name, one.title) for one in by_type().values() for name in sorted(one.asked)]
+    return {x: [f"{title} of Hugging Face" for y, title in pairs if x == y] for x, _ in pairs}
 
 
 def check_options(given, known, owners, received):
@@ -207,11 +199,7 @@ def check_options(given, known, owners, received):
 def _asked(converter, options):
     """Returns the task that options ask for, or `None`, and the options of `Converter.read`."""
     known = converter.asked  # `None`, and `False` for another kind, ask for nothing
-    given = {
-        name: x
-        for name, x in options.items()
-        if x is not None and (name in known or x is not False)
-    }
+    given = {x: y for x, y in options.items() if y is not None and (x in known or y is not False)}
     received = f"model_type={converter.model_type!r}"
     check_options(given, known, options_of_architectures(), received)
     heads = {head.option: name for name, head in converter.heads.items() if head.option}
@@ -293,9 +281,8 @@ def _notes(converter, complete, arguments, given):
             f"{rows} of the position table, which no token has, left out: the first token has row "
             f"{skipped}"
         )
-    known = {*_WITHOUT_EFFECT, *_FIXED, *converter.fixed, *converter.ignored}
-    known |= {entry.theirs for entry in converter.entries}
-    if unknown := sorted(set(given) - known):
+    known = {*_FIXED, *converter.fixed, *(entry.theirs for entry in converter.entries)}
+    if unknown := sorted(x for x in set(given) - known if not _WITHOUT_EFFECT.fullmatch(x)):
         notes.append(f"entries of config.json that are not looked at: {', '.join(unknown)}")
     return notes
 
@@ -412,10 +399,9 @@ def _not_ours(converter, found, config, backbone, spelled, source):
     return dropped
 
 
-def values_of(model, found, place, spelled, dropped, absent=(), source=""):
+def values_of(model, found, places, spelled, dropped, absent=(), source=""):
     """Returns the values of a model's weights by path, and what keeps its initial values."""
     weights = weights_by_path(model)
-    places = {path: place(path) for path in weights}
     parts = {path.split("/")[0] for path in weights if places[path][0] in found}
     values, new, problems = {}, {}, []
     for path, weight in weights.items():

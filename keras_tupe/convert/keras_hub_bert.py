@@ -1,10 +1,12 @@
 """BERTs of KerasHub."""
 
+import functools
 import pathlib
 
 import keras
 import keras_hub
 
+from keras_tupe._vocabulary_files import read_lines
 from keras_tupe.convert._folder import read_json
 from keras_tupe.convert._weights import Report, assign, weights_by_path
 from keras_tupe.convert.architectures import RATE, Converter, Entry, Head
@@ -12,16 +14,15 @@ from keras_tupe.convert.hugging_face import SAME, read_config, values_of
 from keras_tupe.convert.tokenizer_files import (
     BERT,
     IDS_ONLY,
+    IdsOnlyError,
     checked_size,
-    read_pieces,
     unlike,
     wordpiece_tokenizer,
 )
 from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor
 from keras_tupe.models.presets import check_inside, check_preset, weight_shapes
 
-# Its layers have it fixed; its masked-LM head has Keras's default instead.
-_EPSILON, _EPSILON_OF_HEAD = 1e-12, 1e-5
+_EPSILON = 1e-12  # its layers have it fixed; its masked-LM head has Keras's default instead
 _OTHER_LAYERS = ("reversible_embedding", "position_embedding", "embedding", "dense")
 _OTHER_LAYERS += ("layer_normalization", "transformer_encoder")
 _VOCABULARY = pathlib.Path("assets", "tokenizer", "vocabulary.txt")
@@ -50,13 +51,6 @@ _CONFIG = Converter(
     ids={},
 )
 _FIXED = {"split": True, "split_on_cjk": True, "suffix_indicator": "##", "oov_token": "[UNK]"}
-_GELU = (
-    "KerasHub's BERT has the tanh approximation of gelu in its blocks, this model the exact one, "
-    "which differs from it by up to 0.0005"
-)
-_OF_HEAD = (
-    f"layer normalization of the masked-LM head has epsilon {_EPSILON}, not {_EPSILON_OF_HEAD}"
-)
 
 
 def from_keras_hub_bert(folder, dtype=None):
@@ -91,7 +85,10 @@ def from_keras_hub_bert(folder, dtype=None):
     folder = pathlib.Path(folder).resolve()
     check_preset(str(folder))
     arguments = _arguments(folder)
-    tokenizer, notes = _tokenizer(folder, arguments["vocabulary_size"])
+    try:
+        tokenizer, notes = _tokenizer(folder, arguments["vocabulary_size"])
+    except IdsOnlyError as error:
+        tokenizer, notes = None, (f"{error}, so {IDS_ONLY}",)
     backbone = TupeBackbone(**arguments, dtype=dtype)
     rows = {"sequence_length": backbone.max_sequence_length, "segments": True}
     text = None if tokenizer is None else TupeMaskedLMPreprocessor(tokenizer, **rows)
@@ -101,18 +98,20 @@ def from_keras_hub_bert(folder, dtype=None):
     found = {
         path: keras.ops.convert_to_numpy(weight) for path, weight in weights_by_path(theirs).items()
     }
-    has_head = any(name.startswith("mlm_head/") for name in found)
-    names = {name: name for name in (*found, *dropped)}
-    values, new = values_of(model, found, lambda path: (_their_path(path), SAME), names, dropped)
+    places = {path: (_their_path(path), SAME) for path in weights_by_path(model)}
+    values, new = values_of(model, found, places, {name: name for name in found}, dropped)
     assign(model, values, new)
-    notes = (*notes, _GELU, *([_OF_HEAD] if has_head else []))
+    notes += (
+        "KerasHub's BERT has the tanh approximation of gelu in its blocks, this model the exact "
+        "one, which differs from it by up to 0.0005",
+    )
+    if any(name.startswith("mlm_head/") for name in found):
+        notes += (f"layer normalization of the masked-LM head has epsilon {_EPSILON}, not 1e-05",)
     return model, Report(tuple(values), dropped, new, notes)
 
 
 def _their_path(path):
-    for ours, theirs in _NAMES:
-        path = path.replace(ours, theirs)
-    return path
+    return functools.reduce(lambda path, pair: path.replace(*pair), _NAMES, path)
 
 
 def _arguments(folder):
@@ -131,16 +130,15 @@ def _arguments(folder):
 
 def _load(folder, dtype):
     """Returns KerasHub's model with its weights, and what we leave out of the folder."""
-    models, dropped = keras_hub.models, {}
     has_task = (folder / "task.json").is_file()
     task = read_json(folder / "task.json").get("class_name") if has_task else None
-    if task not in (None, "BertMaskedLM"):
-        dropped["task.weights.h5"] = f"the head of {task}; fine-tune a new one"
+    has_head = task == "BertMaskedLM"
+    head = f"the head of {task}; fine-tune a new one"
+    dropped = {} if has_head or task is None else {"task.weights.h5": head}
+    models, options = keras_hub.models, {"preprocessor": None} if has_head else {}
+    kind = models.BertMaskedLM if has_head else models.BertBackbone
     try:
-        if task == "BertMaskedLM":
-            theirs = models.BertMaskedLM.from_preset(str(folder), preprocessor=None, dtype=dtype)
-        else:
-            theirs = models.BertBackbone.from_preset(str(folder), dtype=dtype)
+        theirs = kind.from_preset(str(folder), dtype=dtype, **options)
     except Exception as error:  # what Keras, KerasHub and HDF5 raise for a damaged file is open
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise ValueError(
@@ -168,19 +166,17 @@ def _tokenizer(folder, vocabulary_size):
     files = [folder / _VOCABULARY, folder / "tokenizer.json"]
     for file in files:
         if not file.is_file():
-            return None, (f"there is no tokenizer, so {IDS_ONLY}",)
+            raise IdsOnlyError("there is no tokenizer")
         check_inside(folder, file)
-    pieces = read_pieces(files[0])
+    pieces = read_lines(files[0])
     checked_size(pieces, vocabulary_size, files[0])
     config = read_json(files[1]).get("config")
     config = config if isinstance(config, dict) else {}
     if different := unlike(config, _FIXED):
-        return None, (
-            f"the tokenizer has {', '.join(different)}, which ours cannot do, so {IDS_ONLY}",
-        )
+        raise IdsOnlyError(f"the tokenizer has {', '.join(different)}, which ours cannot do")
     lowercase = bool(config.get("lowercase", False))
     tokenizer, notes = wordpiece_tokenizer(pieces, lowercase, files[0])
-    if tokenizer is not None and bool(config.get("strip_accents", False)) != lowercase:
+    if bool(config.get("strip_accents", False)) != lowercase:
         does = "keeps accents, ours strips" if lowercase else "strips accents, ours keeps"
         notes = (*notes, f"KerasHub's tokenizer {does} them")
     return tokenizer, notes

@@ -52,8 +52,7 @@ def from_sentence_transformers(folder, dtype=None):
 
     Raises:
         FileNotFoundError: if a file is missing.
-        ValueError: if there are other modules (a Dense) or poolings, a default prompt, or a
-            text is lower-cased for a tokenizer that is not; or as `from_hf`.
+        ValueError: naming what has no counterpart here, such as other modules; or as `from_hf`.
 
     References:
         Reimers, Gurevych. Sentence-BERT. EMNLP 2019. https://arxiv.org/abs/1908.10084
@@ -62,8 +61,8 @@ def from_sentence_transformers(folder, dtype=None):
     received = f"Received: {os.fspath(folder)!r}"
     places, pooling, length, lowercase, notes = read_settings(folder)
     encoder = folder / places["Transformer"]
-    kind = read_json(encoder / "config.json").get("model_type")
-    options = by_type()[kind].alone if isinstance(kind, str) and kind in by_type() else {}
+    kind = str(read_json(encoder / "config.json").get("model_type"))
+    options = by_type()[kind].alone if kind in by_type() else {}
     model, report = from_hf(encoder, dtype=dtype, **options)
     backbone, tokenizer = model.backbone, getattr(model.preprocessor, "tokenizer", None)
     if not isinstance(backbone, TupeBackbone) or backbone.is_causal:
@@ -146,24 +145,18 @@ def to_sentence_transformers(model, folder, model_type=None):
         raise ValueError(
             f"A folder of sentence-transformers needs texts. Received: {'; '.join(problems)}"
         )
-    names = ("Transformer", "Pooling", "Normalize")[: 3 if model.normalize else 2]
+    names = _KNOWN[bool(model.normalize)]
     places = ["", *(f"{place}_{name}" for place, name in enumerate(names) if place)]
-    start = f"{_MODE}_"
-    flags = {f"{start}{flag}": kind == model.pooling for flag, kind in _POOLINGS.items()}
+    kind = "sentence_transformers.models"
+    flags = {flag: _POOLINGS.get(flag) == model.pooling for flag in (*_POOLINGS, *_OTHER_POOLINGS)}
     files = {
         MODULES: [
-            {
-                "idx": number,
-                "name": str(number),
-                "path": place,
-                "type": f"sentence_transformers.models.{name}",
-            }
-            for number, (place, name) in enumerate(zip(places, names, strict=True))
+            {"idx": n, "name": str(n), "path": places[n], "type": f"{kind}.{name}"}
+            for n, name in enumerate(names)
         ],
         f"{places[1]}/config.json": {
             "word_embedding_dimension": model.backbone.hidden_dim,
-            **flags,
-            **{f"{start}{flag}": False for flag in _OTHER_POOLINGS},
+            **{f"{_MODE}_{flag}": is_on for flag, is_on in flags.items()},
             "include_prompt": True,
         },
         _TRANSFORMER_FILES[0]: {"max_seq_length": text.sequence_length, "do_lower_case": False},
@@ -236,14 +229,10 @@ def _texts(folder, place):
     """Returns the longest text, whether text is lower-cased first, and a list of problems."""
     entries = _first(folder, [place / name for name in _TRANSFORMER_FILES])
     tokenizer = _first(folder, [place / "tokenizer_config.json"])
-    lowercase, lengths = (
-        entries.get("do_lower_case"),
-        {
-            "max_seq_length": entries.get("max_seq_length"),
-            "model_max_length": tokenizer.get("model_max_length"),
-        },
-    )
-    lengths = {name: x for name, x in lengths.items() if x is not None}
+    lowercase, lengths = entries.get("do_lower_case"), {}
+    for name, content in {"max_seq_length": entries, "model_max_length": tokenizer}.items():
+        if content.get(name) is not None:
+            lengths[name] = content[name]
     problems = [
         f"{name} must be an integer > 0, not {x!r}"
         for name, x in lengths.items()

@@ -42,8 +42,8 @@ def load(source, dtype=None, **options):
 
     Raises:
         FileNotFoundError: if there is no such file, or one is missing in the folder.
-        ValueError: if it is of none of these kinds; if an option belongs to another kind, with the
-            nearest one; or as from the function for this kind.
+        ValueError: if it is of none of these kinds, or an option belongs to another; or as from the
+            function for this kind.
     """
     path = pathlib.Path(source)
     kind = next((one for one in SOURCES if one.fits(path)), None)
@@ -60,19 +60,12 @@ def load(source, dtype=None, **options):
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """A kind of source.
+    """A kind of source."""
 
-    Attributes:
-        looks: what it looks like, in words.
-        fits: function of a path -> whether it is of this kind.
-        read: function of a path, `dtype` and options -> model and report.
-        options: function -> of what each option is, by name, lists of words.
-    """
-
-    looks: str
-    fits: Callable
-    read: Callable
-    options: Callable = dict
+    looks: str  # in words
+    fits: Callable  # whether a path is of this kind
+    read: Callable  # path, `dtype` and options -> model and report
+    options: Callable = dict  # whose each option is, by name, lists of words
 
 
 def _entry(path, name):

@@ -13,8 +13,18 @@ import os
 import pathlib
 import re
 import shutil
-import struct
 
+from keras_tupe._vocabulary_files import (
+    UNKNOWN,
+    Piece,
+    VocabularyError,
+    field,
+    parse_sentencepiece,
+    piece_field,
+    pieces_by_id,
+    read_lines,
+    read_merges,
+)
 from keras_tupe.check import is_number
 from keras_tupe.convert._folder import read_json
 from keras_tupe.models import TupeTokenizer
@@ -41,27 +51,15 @@ _CHINESE_WORDS = (
 
 @dataclasses.dataclass(frozen=True)
 class Frame:
-    """The special tokens that a model's vocabulary must have.
+    """The special tokens that a model's vocabulary must have."""
 
-    Attributes:
-        kind: `kind` of our tokenizer: `"wordpiece"`, `"byte_pair"` or `"sentencepiece"`.
-        classes: names of the tokenizers there; the first is what we write.
-        special: dictionary: entry of the settings -> the token that it must be or be left out.
-        start: the token that ours begins with, by which its kind of vocabulary is known.
-        cuts_words: whether the tokenizer there cuts Chinese text into words of the vocabulary, as
-            ours does not. Defaults to `False`.
-        also: tokens that are never cut there either, and are text here as those of `special` are.
-        spare_mask: whether the mask may be a last piece for which the model has no token vector.
-            Defaults to `False`.
-    """
-
-    kind: str
-    classes: tuple
-    special: dict
-    start: str
-    cuts_words: bool = False
-    also: tuple = ()
-    spare_mask: bool = False
+    kind: str  # of our tokenizer: "wordpiece", "byte_pair" or "sentencepiece"
+    classes: tuple  # names of the tokenizers there; the first is what we write
+    special: dict  # entry of the settings -> the token that it must be or be left out
+    start: str  # the token that ours begins with, by which its kind of vocabulary is known
+    cuts_words: bool = False  # whether theirs cuts Chinese text into words, as ours does not
+    also: tuple = ()  # tokens that are never cut there either, and are text here
+    spare_mask: bool = False  # whether the mask may be a last piece without a token vector
 
     @property
     def around(self):
@@ -115,10 +113,8 @@ FAIRSEQ_IDS = {
 
 def special_ids(tokenizer, ids):
     """Returns the entries of config.json about special tokens."""
-    return {
-        theirs: default if getattr(tokenizer, ours, None) is None else getattr(tokenizer, ours)
-        for theirs, (ours, default) in ids.items()
-    }
+    found = {theirs: getattr(tokenizer, ours, None) for theirs, (ours, _) in ids.items()}
+    return {name: ids[name][1] if value is None else value for name, value in found.items()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,14 +133,31 @@ class Vocabulary:
         return {piece: place for place, piece in enumerate(self.pieces)}
 
 
+class IdsOnlyError(Exception):
+    """Why a model is converted without its tokenizer."""
+
+    @classmethod
+    def of(cls, found):
+        """Returns one for what ours cannot do: name of a file -> list of words."""
+        said = [f"{name}: {', '.join(lines)}" for name, lines in found.items() if lines]
+        return cls(f"the tokenizer has {'; '.join(said)}, which ours cannot do")
+
+
 def read_vocabulary(folder, vocabulary_size, frame=BERT):
     """Returns the tokenizer of a folder, if ours can do what it asks for, and notes."""
-    folder, kind = pathlib.Path(folder), _KINDS[frame.kind]
+    try:
+        return _read(pathlib.Path(folder), vocabulary_size, frame)
+    except IdsOnlyError as error:
+        return None, (f"{error}, so {IDS_ONLY}",)
+
+
+def _read(folder, vocabulary_size, frame):
+    kind = _KINDS[frame.kind]
     names = (CONFIG, SETTINGS, WHOLE, SPECIAL_MAP, ADDED)
     files = {x: read_json(folder / x) if (folder / x).is_file() else {} for x in names}
     missing = [name for name in kind.files if not (folder / name).is_file()]
     if missing and not files[WHOLE]:
-        return None, (f"there is no {' and no '.join([*missing, WHOLE])}, so {IDS_ONLY}",)
+        raise IdsOnlyError(f"there is no {' and no '.join([*missing, WHOLE])}")
     if missing:  # then nothing may be left out
         model = {"type": None, **_part(files[WHOLE], "model")}
         files[WHOLE] = {"normalizer": None, "pre_tokenizer": None, **files[WHOLE], "model": model}
@@ -152,13 +165,13 @@ def read_vocabulary(folder, vocabulary_size, frame=BERT):
     lowercase = kind.has_case and (True if says is None else says)
     # first, since the vocabulary of another kind of tokenizer need not fit the model
     different = _differences(files, frame, kind, lowercase)
-    if _said(different):
-        return _refusal(different)
+    if any(different.values()):
+        raise IdsOnlyError.of(different)
     where = WHOLE if missing else " and ".join(kind.files)
     try:
         vocabulary = kind.of_whole(files[WHOLE]) if missing else kind.of_files(folder)
-    except _UnusableError as error:
-        return _unusable(where, error)
+    except VocabularyError as error:
+        raise _unusable(where, error) from None
     pieces = vocabulary.pieces
     is_spare = vocabulary_size == len(pieces) - 1 and pieces[-1] == frame.special.get("mask_token")
     if not (frame.spare_mask and is_spare):
@@ -167,15 +180,13 @@ def read_vocabulary(folder, vocabulary_size, frame=BERT):
         different[WHOLE] += _other_content(kind, files[WHOLE], vocabulary)
     if frame.cuts_words and any(re.fullmatch("[\u4e00-\u9fff]{2,}", piece) for piece in pieces):
         different[where].append("pieces of several Chinese characters")
-    if _said(different):
-        return _refusal(different)
+    if any(different.values()):
+        raise IdsOnlyError.of(different)
     tokenizer, notes = _tokenizer(vocabulary, lowercase, where, kind)
-    if tokenizer is None:
-        return None, notes
     if getattr(tokenizer, "start_token", None) not in (None, frame.start):
-        return None, (
+        raise IdsOnlyError(
             f"the tokenizer's texts begin with {tokenizer.start_token!r} and not with "
-            f"{frame.start!r}, so {IDS_ONLY}",
+            f"{frame.start!r}"
         )
     if kind.has_case and "do_lower_case" not in files[SETTINGS]:
         said = f", as {WHOLE} says; {SETTINGS} says nothing"
@@ -229,20 +240,6 @@ def write_vocabulary(tokenizer, backbone, folder, frame):
         (folder / name).write_text(f"{text}\n", encoding="utf-8")
 
 
-def read_pieces(path):
-    """Returns the lines of a vocabulary file."""
-    try:
-        text = pathlib.Path(path).read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            "A vocabulary must be a UTF-8 text file with one piece, or one merge, per line. "
-            f"Received: {os.fspath(path)!r}, which is not UTF-8"
-        ) from error
-    # only at line ends: str.splitlines would also cut at Unicode's separators
-    lines = [line.rstrip("\r") for line in text.split("\n")]
-    return lines[:-1] if not lines[-1] else lines
-
-
 def checked_size(pieces, vocabulary_size, path):
     """Raises `ValueError` if a vocabulary and a model have different sizes."""
     if len(pieces) != vocabulary_size:
@@ -254,26 +251,23 @@ def checked_size(pieces, vocabulary_size, path):
 
 
 def wordpiece_tokenizer(pieces, lowercase, path):
-    """Returns the tokenizer of a BERT vocabulary, if ours can use it, and notes for the report."""
+    """Returns the tokenizer of a BERT vocabulary and notes; raises `IdsOnlyError`."""
     return _tokenizer(Vocabulary(pieces), lowercase, repr(os.fspath(path)), _KINDS[BERT.kind])
 
 
-class _UnusableError(ValueError):
-    """A vocabulary that ours cannot use, in a few words; the model is converted without it."""
-
-
 def _unusable(where, reason):
-    return None, (f"ours cannot use {where}: {reason}; so {IDS_ONLY}",)
+    return IdsOnlyError(f"ours cannot use {where}: {reason}")
 
 
 def _tokenizer(vocabulary, lowercase, where, kind):
-    """Returns our tokenizer or `None`, and notes; without TensorFlow it can only be saved."""
+    """Returns our tokenizer and notes; without TensorFlow it can only be saved."""
     if not can_read_text():
         return kept_tokenizer(kind.name, kind.contents(vocabulary), lowercase), (ONLY_SAVED,)
     try:
         return kind.make(vocabulary, lowercase), ()
     except (ValueError, TypeError, RuntimeError) as error:  # as the op says
-        return _unusable(where, next(iter(str(error).splitlines()), type(error).__name__))
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise _unusable(where, reason) from None
 
 
 def _other_content(kind, whole, vocabulary):
@@ -341,12 +335,13 @@ def _other_tokens(files, frame, kind):
 
 def _other_steps(name, theirs, ours, free):
     """Returns how steps before the model of pieces differ; those in `free` change nothing."""
-    theirs = [step for step in theirs if step.get("type") not in free and step not in free]
-    ours = [step for step in ours if step.get("type") not in free and step not in free]
-    types = [[step.get("type") for step in steps] for steps in (theirs, ours)]
-    if types[0] != types[1]:
-        words = " and ".join(map(repr, types[0])) or None
-        return [f"{name} of type {words}"]
+    theirs, ours = (
+        [step for step in steps if step.get("type") not in free and step not in free]
+        for steps in (theirs, ours)
+    )
+    types, expected = ([step.get("type") for step in steps] for steps in (theirs, ours))
+    if types != expected:
+        return [f"{name} of type {' and '.join(map(repr, types)) or None}"]
     return [word for pair in zip(theirs, ours, strict=True) for word in unlike(*pair)]
 
 
@@ -395,14 +390,6 @@ def unlike(content, ours):
         and name != "trim_offsets"  # pieces are the same
         and (name == "type" or content[name] is not None)
     ]
-
-
-def _said(found):
-    return "; ".join(f"{name}: {', '.join(lines)}" for name, lines in found.items() if lines)
-
-
-def _refusal(found):
-    return None, (f"the tokenizer has {_said(found)}, which ours cannot do, so {IDS_ONLY}",)
 
 
 def _texts(value):
@@ -532,7 +519,7 @@ class _WordPiece(_Kind):
         }
 
     def of_files(self, folder):
-        return Vocabulary(read_pieces(folder / "vocab.txt"))
+        return Vocabulary(read_lines(folder / "vocab.txt"))
 
     def of_whole(self, whole):
         return Vocabulary(_pieces_of(whole))
@@ -572,14 +559,8 @@ class _BytePairs(_Kind):
         }
 
     def of_files(self, folder):
-        places = read_json(folder / "vocab.json")
-        ids = [place for place in places.values() if type(place) is int]
-        if sorted(ids) != list(range(len(places))):
-            raise _UnusableError("the ids of a vocabulary must be 0, 1, 2, ..., each once")
-        lines = read_pieces(folder / "merges.txt")
-        lines = lines[1:] if lines and lines[0].startswith("#version") else lines
-        merges = [tuple(line.split(" ")) for line in lines if line]
-        return Vocabulary(sorted(places, key=places.get), merges)
+        pieces = pieces_by_id(read_json(folder / "vocab.json"))
+        return Vocabulary(pieces, read_merges(folder / "merges.txt"))
 
     def of_whole(self, whole):
         merges = _part(whole, "model").get("merges")
@@ -637,21 +618,10 @@ class _SentencePiece(_Kind):
         }
 
     def of_files(self, folder):
-        """Reads the format of protocol buffers, which may not be installed."""
         content = (folder / "spiece.model").read_bytes()
-        try:
-            fields = [*_fields(content)]
-            entries = [dict(_fields(value)) for number, value in fields if number == 1]
-            pieces = [entry[1].decode("utf-8") for entry in entries]
-            scores = [struct.unpack("<f", entry.get(2, bytes(4)))[0] for entry in entries]
-            tables = [dict(_fields(value)).get(2, b"") for number, value in fields if number == 3]
-        except UnicodeDecodeError:
-            raise _UnusableError("a piece of this SentencePiece model is not UTF-8") from None
-        except (LookupError, TypeError, AttributeError, struct.error):
-            pieces = None
-        if not pieces:
-            raise _UnusableError("This is not a SentencePiece model")
-        return Vocabulary(pieces, None, scores, b"".join(tables[:1]), content)
+        _, pieces, characters = parse_sentencepiece(content)
+        texts, scores = ([getattr(x, name) for x in pieces] for name in ("text", "score"))
+        return Vocabulary(texts, None, scores, characters, content)
 
     def of_whole(self, whole):
         """Makes a SentencePiece model of pieces, scores and table of characters."""
@@ -663,19 +633,21 @@ class _SentencePiece(_Kind):
         _check(is_scored, "pieces", "pairs of a piece and its score", scored)
         is_place = type(unknown) is int and 0 <= unknown < len(scored)
         _check(is_place, "`unk_id`", "the id of the unknown piece", unknown)
-        scores = [
-            score + _COMMAS if _is_comma(piece) and score <= -_COMMAS else score
-            for piece, score in scored
+        pieces = [
+            Piece(
+                piece,
+                score + _COMMAS if _is_comma(piece) and score <= -_COMMAS else score,
+                UNKNOWN if place == unknown else 1,
+            )
+            for place, (piece, score) in enumerate(scored)
         ]
         steps = _steps(whole, "normalizer")
         tables = [step for step in steps if step.get("type") == "Precompiled"]
         characters = _table(tables[0].get("precompiled_charsmap")) if tables else b""
-        pieces, content = [piece for piece, _ in scored], b""
-        for place, (piece, score) in enumerate(zip(pieces, scores, strict=True)):
-            entry = _field(1, piece.encode("utf-8", "replace")) + b"\x15" + struct.pack("<f", score)
-            content += _field(1, entry + (b"\x18\x02" if place == unknown else b""))
-        content += _field(3, _field(2, characters)) if characters else b""
-        return Vocabulary(pieces, None, scores, characters, content)
+        content = b"".join(map(piece_field, pieces))
+        content += field(3, field(2, characters)) if characters else b""
+        texts, scores = ([getattr(x, name) for x in pieces] for name in ("text", "score"))
+        return Vocabulary(texts, None, scores, characters, content)
 
     def notes_on(self, whole, vocabulary):
         found, scored = [], _list(_part(whole, "model").get("vocab"))
@@ -721,40 +693,6 @@ def _table(text):
         return base64.b64decode(text, validate=True)
     except (TypeError, ValueError):
         return _check(False, "`precompiled_charsmap`", "a text in base64", text)
-
-
-def _fields(data):
-    """Yields number and value of the fields of a message: bytes, or an integer."""
-    place = 0
-
-    def number():
-        nonlocal place
-        found = shift = 0
-        while True:
-            byte, place = data[place], place + 1
-            found |= (byte & 127) << shift
-            shift += 7
-            if byte < 128 or shift > 63:
-                return found
-
-    while place < len(data):
-        tag = number()
-        if tag & 7 == 0:
-            yield tag >> 3, number()
-            continue
-        size = {1: 8, 5: 4, 2: None}[tag & 7]
-        size = number() if size is None else size
-        value, place = data[place : place + size], place + size
-        if place > len(data):
-            raise LookupError("cut off")
-        yield tag >> 3, value
-
-
-def _field(number, value):
-    size, length = b"", len(value)
-    while length > 127:
-        size, length = size + bytes([length & 127 | 128]), length >> 7
-    return bytes([number << 3 | 2]) + size + bytes([length]) + value
 
 
 _BYTE_LEVEL = {"type": "ByteLevel", "use_regex": True, "trim_offsets": True}

@@ -7,7 +7,9 @@ import re
 import numpy as np
 from keras import ops
 
+from keras_tupe._vocabulary_files import read_lines
 from keras_tupe.convert import torch_file
+from keras_tupe.convert._folder import is_weights
 from keras_tupe.convert.architectures import (
     FLAG,
     OTHER_RATE,
@@ -18,7 +20,6 @@ from keras_tupe.convert.architectures import (
     Head,
 )
 from keras_tupe.convert.hugging_face import general, make, read_config
-from keras_tupe.convert.tokenizer_files import read_pieces
 from keras_tupe.layers.relative_bucket_bias import relative_buckets
 
 _NOT_WEIGHTS = (
@@ -175,9 +176,8 @@ def from_tupe_checkpoint(path, dictionary=None, dtype=None):
 
     Raises:
         FileNotFoundError: if a file is missing.
-        ValueError: if a file is damaged or unsafe, settings are not supported, weights are
-            missing, left over or of another shape (all are listed), or the dictionary is that of
-            another checkpoint.
+        ValueError: if a file is damaged or unsafe, or the dictionary is that of another checkpoint;
+            naming all that is not supported, missing, left over or of another shape.
 
     References:
         https://github.com/guolinke/TUPE
@@ -187,13 +187,15 @@ def from_tupe_checkpoint(path, dictionary=None, dtype=None):
     args, weights, others = _parts(torch_file.read(path), source)
     model, report = model_of_released_weights(args, weights, source, dtype)
     size = model.backbone.vocabulary_size
-    known = (
-        "there was no dict.txt: which token an id stands for is not known, but by fairseq's rule "
-        f"<s> = 0, <pad> = 1, </s> = 2, <unk> = 3 and most likely <mask> = {size - 1}, the last"
-    )
     if tokens is not None:
-        ids = special_ids(tokens, size, f"dictionary={os.fspath(dictionary)!r}, {source}")
+        ids = _special_ids(tokens, size, f"dictionary={os.fspath(dictionary)!r}, {source}")
         known = "dict.txt fits: " + ", ".join(f"{token} = {place}" for token, place in ids.items())
+    else:
+        known = (
+            "there was no dict.txt: which token an id stands for is not known, but by fairseq's "
+            "rule <s> = 0, <pad> = 1, </s> = 2, <unk> = 3 and most likely <mask> = "
+            f"{size - 1}, the last"
+        )
     notes = (
         known,
         "the model takes token ids only: text must be cut by the byte pair encoding of the "
@@ -267,9 +269,7 @@ def _parts(checkpoint, source):
     whole = checkpoint if type(checkpoint) is dict else {}
     args, weights = whole.get("args"), whole.get("model")
     is_known = getattr(args, "class_name", None) == "argparse.Namespace"
-    if not (is_known and type(weights) is dict) or not all(
-        type(name) is str and isinstance(value, np.ndarray) for name, value in weights.items()
-    ):
+    if not is_known or not is_weights(weights):
         what = f"a dictionary with the keys {[str(name)[:50] for name in list(whole)[:10]]}"
         raise ValueError(
             "A checkpoint of TUPE's released code must be a dictionary with `args`, an "
@@ -278,8 +278,7 @@ def _parts(checkpoint, source):
             f"{type(args).__name__} and a model of type {type(weights).__name__}; {source}"
         )
     others = [name for name in checkpoint if name not in ("args", "model")]
-    unknown = [name for name in others if name not in _NOT_WEIGHTS]
-    if unknown:
+    if unknown := [name for name in others if name not in _NOT_WEIGHTS]:
         raise ValueError(
             "A checkpoint may hold settings, weights and the state of the training. It has "
             f"other entries, which would be lost. Received: {unknown[:20]}; {source}"
@@ -296,7 +295,7 @@ def read_fairseq_dictionary(path):
             f"{received}"
         )
     tokens = []
-    for number, line in enumerate(read_pieces(path), 1):
+    for number, line in enumerate(read_lines(path, "dictionary"), 1):
         token, space, count = line.rpartition(" ")
         if not space or not (count.isascii() and count.isdigit()):
             raise ValueError(
@@ -309,18 +308,15 @@ def read_fairseq_dictionary(path):
     return tuple(tokens)
 
 
-def special_ids(tokens, vocabulary_size, source):
+def _special_ids(tokens, vocabulary_size, source):
     """Returns the ids of the special tokens, by the lines of a dictionary that must fit."""
-    has_mask = _MASK in tokens
-    sizes = {name: count + len(tokens) + (not has_mask) for name, count in _NUM_SPECIAL.items()}
+    lines, sizes = [*tokens, *([] if _MASK in tokens else [_MASK])], []
     for name, count in _NUM_SPECIAL.items():
-        if sizes[name] == vocabulary_size:
+        sizes.append(f"{count + len(lines)} (with the {count} of {name})")
+        if count + len(lines) == vocabulary_size:
             ids = {token: place for place, token in enumerate(_SPECIAL_TOKENS[:count])}
-            mask = count + tokens.index(_MASK) if has_mask else vocabulary_size - 1
-            return {**ids, _MASK: mask}
-    expected = " or ".join(
-        f"{size} (with the {_NUM_SPECIAL[n]} of {n})" for n, size in sizes.items()
-    )
+            return {**ids, _MASK: count + lines.index(_MASK)}
+    expected = " or ".join(sizes)
     raise ValueError(
         f"The dictionary belongs to another checkpoint: its {len(tokens)} lines and the special "
         f"tokens make a vocabulary of {expected}, the token embedding has {vocabulary_size} rows. "

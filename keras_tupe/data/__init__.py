@@ -7,25 +7,13 @@ whoever cuts text hands over the tokenizer's function.
 
 from keras_tupe.data.corpus.clean import clean_text
 from keras_tupe.data.corpus.documents import (
-    block_number,
-    choose_num_blocks,
     corpus_hash,
     count_words,
-    document_digest,
-    is_held_out,
-    is_sampled,
-    multiset_hash,
     read_documents,
     split_documents,
 )
 from keras_tupe.data.corpus.embedded import SOURCES, embedded_documents
-from keras_tupe.data.corpus.packing import (
-    PackedRows,
-    pack_rows,
-    pack_sentences,
-    tokenize_documents,
-)
-from keras_tupe.data.corpus.pair_packing import PackedPairs, pack_pairs
+from keras_tupe.data.corpus.packing import PackedRows, pack_rows, tokenize_documents
 from keras_tupe.data.corpus.prepared_vocabulary import (
     PreparedVocabulary,
     piece_characters,
@@ -33,47 +21,30 @@ from keras_tupe.data.corpus.prepared_vocabulary import (
 )
 from keras_tupe.data.corpus.prose import prose_paragraphs
 from keras_tupe.data.corpus.sentences import split_sentences
-from keras_tupe.data.corpus.sources import (
-    FORMATS,
-    MAX_DOCUMENT_BYTES,
-    Document,
-    Source,
-    find_sources,
-    read_source,
-)
+from keras_tupe.data.corpus.sources import Document, Source, find_sources, read_source
 from keras_tupe.data.corpus.vocabulary import (
     WordCounts,
-    sentencepiece_bpe_from_counts,
     train_sentencepiece_bpe,
     train_wordpiece,
     wordpiece_from_counts,
     wordpiece_words,
 )
-from keras_tupe.data.rows.checks import check_rows
 from keras_tupe.data.rows.denoising import Denoising
-from keras_tupe.data.rows.json_record import (
-    file_hash,
-    read_sealed_json,
-    write_json,
-    write_sealed_json,
-)
-from keras_tupe.data.rows.length_baseline import length_baseline
+from keras_tupe.data.rows.json_record import file_hash, write_json
 from keras_tupe.data.rows.masking import Masking, mask_rows
 from keras_tupe.data.rows.next_tokens import NextTokens
 from keras_tupe.data.rows.padded import Padded
-from keras_tupe.data.rows.pairs import MaskedPairs
-from keras_tupe.data.rows.partners import Partners
+from keras_tupe.data.rows.pairs import MaskedPairs, Partners, length_baseline
 from keras_tupe.data.rows.prefetch import prefetched
 from keras_tupe.data.rows.prepared import (
     PREPARATION_FILE,
     PreparedRows,
-    read_preparation,
     seal,
     split_hash,
     write_shard,
 )
 from keras_tupe.data.rows.replaced_tokens import ReplacedTokens
-from keras_tupe.data.rows.rows import Rows
+from keras_tupe.data.rows.rows import Rows, check_rows
 from keras_tupe.data.rows.tf_dataset import tf_dataset, tf_evaluation_dataset
 from keras_tupe.data.tasks.blimp import BlimpParadigm, read_blimp
 from keras_tupe.data.tasks.glue import TASKS as GLUE_TASKS
@@ -89,9 +60,7 @@ from keras_tupe.data.tasks.squad import (
 from keras_tupe.data.tasks.word_order import WordOrderPairs, WordOrderRows, word_order_pairs
 
 __all__ = [
-    "FORMATS",
     "GLUE_TASKS",
-    "MAX_DOCUMENT_BYTES",
     "PREPARATION_FILE",
     "SOURCES",
     "BlimpParadigm",
@@ -102,7 +71,6 @@ __all__ = [
     "MaskedPairs",
     "Masking",
     "NextTokens",
-    "PackedPairs",
     "PackedRows",
     "Padded",
     "Partners",
@@ -116,36 +84,25 @@ __all__ = [
     "WordCounts",
     "WordOrderPairs",
     "WordOrderRows",
-    "block_number",
     "check_rows",
-    "choose_num_blocks",
     "clean_text",
     "corpus_hash",
     "count_words",
-    "document_digest",
     "embedded_documents",
     "file_hash",
     "find_sources",
-    "is_held_out",
-    "is_sampled",
     "length_baseline",
     "mask_rows",
-    "multiset_hash",
-    "pack_pairs",
     "pack_rows",
-    "pack_sentences",
     "piece_characters",
     "prefetched",
     "prose_paragraphs",
     "read_blimp",
     "read_documents",
     "read_glue",
-    "read_preparation",
-    "read_sealed_json",
     "read_source",
     "read_squad",
     "seal",
-    "sentencepiece_bpe_from_counts",
     "split_documents",
     "split_hash",
     "split_sentences",
@@ -162,6 +119,5 @@ __all__ = [
     "wordpiece_from_counts",
     "wordpiece_words",
     "write_json",
-    "write_sealed_json",
     "write_shard",
 ]

@@ -18,8 +18,8 @@ from keras_tupe.models import (
     TupeSeq2SeqLMPreprocessor,
 )
 from keras_tupe.tasks._language_model import check_position_terms
-from keras_tupe.tokenizers import pack_pairs
-from keras_tupe.tokenizers.pack_text import framed, pack_text, prompt_problems
+from keras_tupe.tokenizers import rows as row_makers
+from keras_tupe.tokenizers.rows import framed, pack_text, prompt_problems
 
 _DRAWN = {"temperature": tf.float32, "seed": tf.int32}
 
@@ -258,7 +258,7 @@ class _Answered(_Writer):
 
     def _tests(self, text, max_length=None):
         length = self.rows["source_length"]
-        tests = tests_of(*pack_pairs.source_problems(self.tokenizer, text, length))
+        tests = tests_of(*row_makers.source_problems(self.tokenizer, text, length))
         if max_length is None:
             return tests
         fits = (max_length >= self.fewest) & (max_length <= self.length)
@@ -269,7 +269,7 @@ class _Answered(_Writer):
         return tests + tests_of((~fits, sentence))
 
     def _prompts(self, text):
-        rows = pack_pairs.generation_inputs(self.tokenizer, text, **self.rows)
+        rows = row_makers.generation_inputs(self.tokenizer, text, **self.rows)
         rows = _narrowed(rows, "encoder")
         return {**rows, "beginning": rows["decoder_token_ids"][:, : self.fewest - 1]}
 
@@ -280,10 +280,10 @@ class _Answered(_Writer):
                 tf.not_equal(tf.size(text), tf.size(target)),
                 "There must be a target for each source, in `target`.",
             ),
-            *pack_pairs.target_problems(self.tokenizer, target, room),
+            *row_makers.target_problems(self.tokenizer, target, room),
         )
         with tf.control_dependencies(self._tests(text) + tests):
-            rows, labels, weights = pack_pairs.pair_inputs(
+            rows, labels, weights = row_makers.pair_inputs(
                 self.tokenizer, text, target, **self.rows
             )
             rows = _narrowed(_narrowed(rows, "encoder"), "decoder")

@@ -37,25 +37,16 @@ class EinsumDense(Quantizable, keras.layers.EinsumDense):
 
 
 class HeadsDense(Quantizable, keras.layers.EinsumDense):
-    """An `EinsumDense` from or to heads by one product of matrices; same weights, same names.
+    """An `EinsumDense` "btm,mhd->bthd" or "bthd,hdm->btm" by one product; same weights, names."""
 
-    Equations: "btm,mhd->bthd" and "bthd,hdm->btm". The einsum multiplies batch by batch, and adds
-    up a gradient of the kernel for each sequence.
-    """
+    # An einsum multiplies batch by batch, and adds up a gradient of the kernel for each sequence.
 
     def call(self, inputs, training=None):
         return _affine(inputs, self.kernel, self.bias, 2 if self.equation == "btm,mhd->bthd" else 1)
 
 
 class KeysAndGates(HeadsDense):
-    """Keys of heads, `(batch, length, num_heads, key_dim + num_gates)`: logits of gates at the end.
-
-    Args:
-        num_heads, key_dim, num_gates: sizes.
-        kernel_initializer: Keras initializer of both kernels.
-        gate_bias: what the bias of the gates is at first. Defaults to 0.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
-    """
+    """Keys `(batch, length, num_heads, key_dim + num_gates)`: logits of gates at the end."""
 
     def __init__(self, num_heads, key_dim, num_gates, kernel_initializer, gate_bias=0.0, **kwargs):
         shape = {"output_shape": (None, num_heads, key_dim), "bias_axes": "hd"}

@@ -6,9 +6,16 @@ import inspect
 import keras
 from keras import ops
 
+from keras_tupe.layers._tracing import has_own_gradients
+
 
 class Configured:
-    """Mixin: a configuration of the constructor's arguments, and by `*args` of its parent's."""
+    """Mixin: a configuration of the constructor's arguments, and by `*args` of its parent's.
+
+    With `with_parents` those of all parents of the package are in it too.
+    """
+
+    with_parents = False
 
     def get_config(self):  # they are kept as attributes of their names
         own = {name: _serialized(getattr(self, name)) for name in _arguments(type(self))}
@@ -28,13 +35,15 @@ def _arguments(owner):
         if "__init__" in vars(ancestor):
             _, *own = inspect.signature(ancestor.__init__).parameters.values()
             names += [x.name for x in own if x.kind in (x.POSITIONAL_OR_KEYWORD, x.KEYWORD_ONLY)]
-            if all(x.kind != x.VAR_POSITIONAL for x in own):
+            if not owner.with_parents and all(x.kind != x.VAR_POSITIONAL for x in own):
+                break
+            if Configured in ancestor.__bases__:
                 break
     return tuple(dict.fromkeys(names))
 
 
 def _serialized(value):
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_serialized(x) for x in value]
     return keras.saving.serialize_keras_object(value) if callable(value) else value
 
@@ -83,6 +92,16 @@ def beyond_if_negative(indices, size):
     if keras.backend.standardize_dtype(indices.dtype) != "int64":
         indices = ops.cast(indices, "int32")  # a narrow type has no room for `size`
     return ops.where(indices < 0, ops.cast(size, indices.dtype), indices)
+
+
+def at_positions(hidden_states, positions, training=None):
+    """Returns the hidden states at integer positions `(batch, count)` in `[0, length)`."""
+    indices = beyond_if_negative(positions, ops.shape(hidden_states)[1])
+    if not has_own_gradients(training):
+        return ops.take_along_axis(hidden_states, ops.expand_dims(indices, -1), axis=1)
+    import tensorflow as tf
+
+    return tf.gather(hidden_states, indices, axis=1, batch_dims=1)  # no transposes
 
 
 def starts(*indices):

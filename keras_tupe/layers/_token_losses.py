@@ -21,15 +21,9 @@ def token_losses(hidden_states, embeddings, labels, *, accuracy=False, chunk=Non
         loss_t = log sum_w exp(z_t[w]) - z_t[label_t]
 
     Tokens are taken in chunks, and the backward pass computes the logits of each again, a third
-    more work than if they were kept; one chunk of all tokens keeps them. On other backends than
-    TensorFlow and JAX there is one chunk.
-
-    Args:
-        hidden_states, embeddings: floats `(..., hidden_dim)` and `(vocabulary_size, hidden_dim)`.
-        labels: integers `(...)`, like losses and hits, which are at least float32. TensorFlow on a
-            CPU refuses one outside the vocabulary; elsewhere its loss is not a number.
-        accuracy: whether hits are wanted. Defaults to `False`: they are zeros.
-        chunk: tokens at a time, at least 1. Defaults to as many as have logits of 32 MiB.
+    more work than if they were kept; one chunk of all tokens, the only way on other backends than
+    TensorFlow and JAX, keeps them. Labels, losses and hits are `(...)`, the last two at least
+    float32. TensorFlow on a CPU refuses a label outside the vocabulary; elsewhere its loss is NaN.
     """
     vocabulary_size, hidden_dim = embeddings.shape
     wide = at_least_float32(keras.backend.standardize_dtype(embeddings.dtype))

@@ -51,12 +51,10 @@ class AbstractDistanceAttention(AbstractSelfAttention):
 
     @abc.abstractmethod
     def distance_logits(self, query, key, table, block):
-        """Returns the logits of a block, `(num_heads, batch, rows, keys)`.
+        """Returns the logits of a `block`, `(num_heads, batch, rows, keys)`.
 
-        Args:
-            query, key, block: as of `logits`.
-            table: factors by distance, `(num_heads or 1, width, 2 k + 1)`, for
-                `keras_tupe.layers.query_distances` and the like.
+        `query` and `key` are as of `logits`; the `table` has factors by distance, `(num_heads or 1,
+        width, 2 k + 1)`, for `keras_tupe.layers.query_distances` and the like.
         """
 
     @abc.abstractmethod

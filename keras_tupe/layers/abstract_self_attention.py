@@ -69,6 +69,8 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
     nothing and yields the output bias, which is finite. Padded queries attend like others.
     """
 
+    with_parents = True  # in a configuration
+
     # What a subclass declares, and what it answers
 
     num_terms = 1  # dot products that the logits sum up, so that their variance stays that of one
@@ -92,24 +94,18 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
     def prepare(self, query, key, positions, block, is_real=None):
         """Returns trees of tensors, with a row per query and per key, for `logits`.
 
-        Args:
-            query: `(num_heads, batch, rows, key_dim)` in `logits_dtype`.
-            key: `(num_heads, batch, keys, key_dim)`.
-            positions: what `of_layer` returned.
-            block: the `Block` of all of them.
-            is_real: which keys are tokens, 1 or 0, `(1, batch, keys, 1)`, or `None` if all are.
+        `query` and `key` are `(num_heads, batch, rows or keys, key_dim)` in `logits_dtype`, and
+        `positions` what `of_layer` returned; `block` is the `Block` of all of them. `is_real` says
+        which keys are tokens, 1 or 0, `(1, batch, keys, 1)`; `None` if all are.
         """
         return query, key
 
     def logits(self, query, key, positions, block):
         """Returns the logits of a rectangle, `(num_heads, batch or 1, rows, keys)`.
 
-        It computes with its arguments alone, since long texts make blocks again for the gradient.
-
-        Args:
-            query, key: rows of what `prepare` returned.
-            positions: what `of_layer` returned.
-            block: the `Block`.
+        It computes with its arguments alone, since long texts make blocks again for the gradient:
+        `query` and `key`, rows of what `prepare` returned; `positions`, what `of_layer` returned;
+        and the `block`, a `Block`.
         """
         return self.products(query, key)
 
@@ -356,8 +352,7 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
     def scores(self, hidden_states, position_bias=None, shared_positions=None, padding_mask=None):
         """Returns the attention scores `(batch, num_heads, length, length)` of a call.
 
-        Args:
-            hidden_states, position_bias, shared_positions, padding_mask: as in the call arguments.
+        It takes `hidden_states`, `position_bias`, `shared_positions` and `padding_mask`.
         """
         if self.segments is not None:
             raise ValueError(
@@ -407,9 +402,7 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         """Returns the answer of a call without dropout, and what `cache_of` takes of its tokens.
 
         That is a pair: keys and values, `(num_heads, batch, length, key_dim)`, compute dtype.
-
-        Args:
-            hidden_states, position_bias, shared_positions: as in the call arguments.
+        `hidden_states`, `position_bias` and `shared_positions` are as in the call arguments.
         """
         x = self(hidden_states, position_bias=position_bias, shared_positions=shared_positions)
         return x, self._new(hidden_states, 0, self.of_layer(shared_positions))[1]
@@ -427,14 +420,11 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
     def step(self, hidden_states, cache, index, position_bias=None, layer_positions=None):
         """Returns the answer for new tokens, and the cache with their keys and values.
 
-        Args:
-            hidden_states: those of the new tokens, `(batch, count, hidden_dim)`; with segments
-                one token.
-            cache: keys and values of all positions, each `(num_heads, batch, length, key_dim)`;
-                what is there from `index` on does not matter.
-            index: position of the first of the new tokens, int32 scalar tensor.
-            position_bias: that of the whole text, as in the call arguments.
-            layer_positions: what `of_layer` returned for the whole text.
+        The `hidden_states` are those of the new tokens, `(batch, count, hidden_dim)`, with segments
+        of one; the `cache` has keys and values of all positions, each `(num_heads, batch, length,
+        key_dim)`, of which those from `index` on, the position of the first new token, do not
+        matter. `position_bias` is that of the whole text, and `layer_positions` what `of_layer`
+        returned for it.
         """
         segments, is_real = self.segments, None
         count = ops.shape(hidden_states)[1]
@@ -496,21 +486,6 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
     def compute_output_spec(self, hidden_states, position_bias=None, *args, **kwargs):
         self._check_bias(position_bias, hidden_states)
         return keras.KerasTensor(hidden_states.shape, self.compute_dtype)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "key_dim": self.key_dim,
-            "dropout": self.dropout,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "attention_pattern": self.attention_pattern,
-            "pattern_options": dict(self.pattern_options),
-            "layer_index": self.layer_index,
-            "memory_length": self.memory_length,
-            "segment_length": self.segment_length,
-            "shared_heads": self.shared_heads and list(self.shared_heads),
-        }
 
 
 def _checked_heads(shared_heads, num_heads):

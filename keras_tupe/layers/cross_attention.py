@@ -78,11 +78,9 @@ class CrossAttention(Configured, keras.layers.Layer):
         return tuple(_heads_first(dense(encoder_states)) for dense in denses)
 
     def attended(self, hidden_states, kept, encoder_padding_mask=None, training=None):
-        """Returns the answer of a call.
+        """Returns the answer of a call to what `keys_and_values` returned, `kept`.
 
-        Args:
-            hidden_states, encoder_padding_mask, training: as in the call arguments.
-            kept: what `keys_and_values` returned.
+        `hidden_states`, `encoder_padding_mask` and `training` are as in the call arguments.
         """
         dtype = at_least_float32(self.compute_dtype)
         key, value = kept

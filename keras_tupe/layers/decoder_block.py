@@ -2,7 +2,6 @@
 
 import keras
 
-from keras_tupe.layers._parts import unbuilt_layer
 from keras_tupe.layers.encoder_block import EncoderBlock
 
 
@@ -19,7 +18,7 @@ class DecoderBlock(EncoderBlock):
     Args:
         attention: an `AbstractSelfAttention`, whose attention pattern should be causal.
         cross_attention: a `CrossAttention`.
-        intermediate_dim, **kwargs: as of `EncoderBlock`, like the answer and other call arguments.
+        *args, **kwargs: all else as of `EncoderBlock`, like the answer and other call arguments.
 
     Call arguments:
         encoder_states: `(batch, source length, hidden_dim)`; a call without them is refused.
@@ -32,8 +31,8 @@ class DecoderBlock(EncoderBlock):
         (3, 5, 8)
     """
 
-    def __init__(self, attention, cross_attention, intermediate_dim, **kwargs):
-        super().__init__(attention, intermediate_dim, **kwargs)
+    def __init__(self, attention, cross_attention, *args, **kwargs):
+        super().__init__(attention, *args, **kwargs)
         self.cross_attention = cross_attention
         self.cross_attention_norm = self._normalization("cross_attention_layer_norm")
         self.cross_attention_dropout = self._dropout("cross_attention_dropout")
@@ -42,12 +41,3 @@ class DecoderBlock(EncoderBlock):
         super().build(hidden_states_shape)
         self.cross_attention.build(hidden_states_shape)
         self.cross_attention_norm.build(hidden_states_shape)
-
-    def get_config(self):
-        cross_attention = keras.saving.serialize_keras_object(self.cross_attention)
-        return {**super().get_config(), "cross_attention": cross_attention}
-
-    @classmethod
-    def from_config(cls, config):
-        cross_attention = unbuilt_layer(config["cross_attention"])
-        return super().from_config({**config, "cross_attention": cross_attention})

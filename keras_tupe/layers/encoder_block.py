@@ -5,11 +5,10 @@ import functools
 import keras
 from keras import ops
 
-from keras_tupe.layers._at_positions import at_positions
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._dense import Dense
 from keras_tupe.layers._normalization import LayerNormalization
-from keras_tupe.layers._parts import fresh, unbuilt_layer
+from keras_tupe.layers._parts import Configured, at_positions, fresh
 from keras_tupe.layers._recomputation import recomputed
 from keras_tupe.layers._tracing import traced_for
 from keras_tupe.layers.dropout import Dropout
@@ -17,7 +16,7 @@ from keras_tupe.layers.gelu import activation_of
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class EncoderBlock(keras.layers.Layer):
+class EncoderBlock(Configured, keras.layers.Layer):
     """One Transformer encoder layer around any attention of this package.
 
     Equation, post-LN (Vaswani et al. 2017; BERT and TUPE) and pre-LN:
@@ -192,10 +191,9 @@ class EncoderBlock(keras.layers.Layer):
     def prefill(self, hidden_states, position_bias=None, shared_positions=None, encoded=None):
         """Returns the answer of a call without dropout, and the cache of the attention.
 
-        Args:
-            hidden_states, position_bias, shared_positions: as in the call arguments.
-            encoded: for a decoder's block, a pair: what the cross-attention's `keys_and_values`
-                returned, and the padding mask of the encoder.
+        `hidden_states`, `position_bias` and `shared_positions` are as in the call arguments;
+        `encoded` is for a decoder's block a pair: what the cross-attention's `keys_and_values`
+        returned, and the padding mask of the encoder.
         """
         given = {"position_bias": position_bias, "shared_positions": shared_positions}
         attend = functools.partial(self.attention.prefill, **given)
@@ -206,9 +204,8 @@ class EncoderBlock(keras.layers.Layer):
     ):
         """Returns the hidden states of new tokens, and the cache with theirs.
 
-        Args:
-            hidden_states, cache, index, position_bias, layer_positions: as of the attention.
-            encoded: as of `prefill`.
+        `hidden_states`, `cache`, `index`, `position_bias`, `layer_positions` are as of the
+        attention, `encoded` as of `prefill`.
         """
         given = {"position_bias": position_bias, "layer_positions": layer_positions}
         attend = functools.partial(self.attention.step, cache=cache, index=index, **given)
@@ -222,19 +219,3 @@ class EncoderBlock(keras.layers.Layer):
         if output_positions is not None:
             shape = (*output_positions.shape, shape[-1])
         return keras.KerasTensor(shape, self.compute_dtype)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "attention": keras.saving.serialize_keras_object(self.attention),
-            "intermediate_dim": self.intermediate_dim,
-            "dropout": self.dropout,
-            "normalize_first": self.normalize_first,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "activation": self.activation,
-        }
-
-    @classmethod
-    def from_config(cls, config):
-        return cls(**{**config, "attention": unbuilt_layer(config["attention"])})

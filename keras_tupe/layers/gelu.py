@@ -20,10 +20,7 @@ def gelu(x):
         gelu(x) = x * (1 + erf(x / sqrt(2))) / 2
 
     Differs from `keras.activations.gelu(approximate=False)` in the op it is made of: TensorFlow
-    writes that one with `erfc`, which ONNX and LiteRT converters do not know.
-
-    Args:
-        x: tensor of any shape.
+    writes that one with `erfc`, which ONNX and LiteRT converters do not know. Any shape of `x`.
 
     Example:
         >>> round(float(gelu(1.0)), 4)
@@ -41,8 +38,7 @@ def gelu_approximate(x):
 
         gelu(x) = x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2
 
-    Args:
-        x: tensor of any shape.
+    Any shape of `x`.
 
     Example:
         >>> round(float(gelu_approximate(1.0)), 4)

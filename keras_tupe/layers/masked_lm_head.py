@@ -3,10 +3,15 @@
 import keras
 from keras import ops
 
-from keras_tupe.layers._at_positions import at_positions
 from keras_tupe.layers._dense import Dense, add_bias
 from keras_tupe.layers._normalization import LayerNormalization
-from keras_tupe.layers._parts import Configured, at_least_float32, fresh, normal_unless
+from keras_tupe.layers._parts import (
+    Configured,
+    at_least_float32,
+    at_positions,
+    fresh,
+    normal_unless,
+)
 from keras_tupe.layers.gelu import activation_of
 
 

@@ -1,10 +1,10 @@
 """Scores of predictions, and how far to trust them.
 
-For whoever compares methods, and wants to know what of a difference is chance. NumPy float64, for
-every Keras backend. Classes: `accuracy`, `f1`, `matthews`; numbers: `pearson`, `spearman`; answers
-to questions: `squad_scores`. Intervals: `wilson_interval` of a share, `bootstrap_interval` of any
-score of rows, `mean_interval` of a few runs, `paired_difference` of two methods run with equal
-seeds. None of this is imported by `import keras_tupe`, and SciPy only when it is used.
+NumPy float64, for every Keras backend. Classes: `accuracy`, `f1`, `matthews`; numbers: `pearson`,
+`spearman`; answers to questions: `squad_scores`. Intervals: `wilson_interval` of a share,
+`bootstrap_interval` of any score of rows, `mean_interval` of a few runs, `paired_difference` of two
+methods run with equal seeds. None of this is imported by `import keras_tupe`, and SciPy only when
+it is used. What are no rows of finite real numbers ends in a `TypeError` or `ValueError`.
 
 What someone scores who always says the same thing, to compare with:
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from keras_tupe._finite import real_numbers
+
 
 def numbers(values, name, smallest=1):
     """Returns a row of finite numbers, `(n,)`."""
@@ -11,16 +13,7 @@ def numbers(values, name, smallest=1):
             f"`{name}` must be a row of numbers, one for each example, and hold at least "
             f"{smallest}. Received: {name} of shape {values.shape}"
         )
-    if values.dtype.kind not in "biuf":
-        raise TypeError(
-            f"`{name}` must hold real numbers. Received: {name} of dtype {values.dtype}"
-        )
-    if not np.isfinite(values).all():
-        raise ValueError(
-            f"`{name}` must be finite; a model that has diverged has no score. Received: {name} "
-            f"with {np.count_nonzero(~np.isfinite(values))} values that are NaN or infinite"
-        )
-    return values
+    return real_numbers(values, name, "a model that has diverged has no score", "biuf")
 
 
 def pair(labels, predictions, smallest=1):

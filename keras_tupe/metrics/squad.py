@@ -15,17 +15,10 @@ def normalize_answer(text):
 
     In this order: lower case; the 32 punctuation characters of ASCII dropped, nothing put in
     their place ("U.S." becomes "us", "well-known" "wellknown"); the words a, an and the dropped;
-    words joined by single spaces. Punctuation beyond ASCII stays, as do full-width characters and
-    accents; their spaces, such as U+00A0 and U+3000, count as white space.
+    words joined by single spaces. Punctuation, letters and accents beyond ASCII stay.
 
     Args:
         text: string.
-
-    Returns:
-        String, possibly empty.
-
-    Raises:
-        TypeError: if `text` is not a string.
 
     Example:
         >>> normalize_answer(" The  U.S. Army's band, a-ha!")
@@ -71,11 +64,6 @@ def squad_scores(questions, predictions):
 
     Returns:
         A `SquadScores`.
-
-    Raises:
-        TypeError: if `predictions` is not a dict, or a prediction or gold answer not a string.
-        ValueError: if there are no questions, two have one id, one has no gold answer, or not a
-            single one has a prediction.
 
     Example:
         >>> import types

@@ -2,6 +2,19 @@
 
 For whoever trains, saves and loads models: they come from a preset with `from_preset`, are trained
 by `fit` or by `keras_tupe.trainer.Trainer`, and are saved with `save_to_preset`.
+
+Papers, beside those of `keras_tupe.layers`:
+- Dai et al. 2019: Transformer-XL. ACL. https://arxiv.org/abs/1901.02860
+- Gordon et al. 2020: Compressing BERT. RepL4NLP. https://arxiv.org/abs/2002.08307
+- Han et al. 2015: Learning both Weights and Connections for Efficient Neural Networks. NeurIPS.
+  https://arxiv.org/abs/1506.02626
+- Lan et al. 2020: ALBERT. ICLR. https://arxiv.org/abs/1909.11942
+- Lewis et al. 2020: BART. ACL. https://arxiv.org/abs/1910.13461
+- Michel et al. 2019: Are Sixteen Heads Really Better than One? NeurIPS.
+  https://arxiv.org/abs/1905.10650
+- Radford et al. 2019: Language Models are Unsupervised Multitask Learners.
+- Reimers and Gurevych 2019: Sentence-BERT. EMNLP. https://arxiv.org/abs/1908.10084
+- Wu et al. 2016: Google's Neural Machine Translation System. https://arxiv.org/abs/1609.08144
 """
 
 from keras_tupe.models.saved_encoder import SavedEncoder

@@ -12,13 +12,7 @@ def can_read_text():
 
 
 def kept_tokenizer(kind, contents, lowercase=None):
-    """Returns a tokenizer that can be saved and not used.
-
-    Args:
-        kind: that of the `TupeTokenizer`.
-        contents: of each of its files, in the order of its `file_assets`, bytes.
-        lowercase: that of the `TupeTokenizer`.
-    """
+    """Returns a tokenizer of bytes of its `file_assets`, in order, that is saved and not used."""
     tokenizer = TupeTokenizer(kind=kind, lowercase=lowercase)
 
     def save_assets(folder):

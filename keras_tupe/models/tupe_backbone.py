@@ -14,15 +14,15 @@ from keras_tupe.trunk.trunk import Trunk
 class TupeBackbone(PresetModel, keras_hub.models.Backbone):
     """A BERT encoder whose way of knowing positions is an argument.
 
-    The trunk is BERT's: token (and segment) embeddings, layer normalization, dropout, encoder
-    blocks (`EncoderBlock` has their equation), a tanh pooler over [CLS]. What the positional method
-    does is asked of its record in `keras_tupe.positions`: it may add to the embeddings, make one
-    bias that all blocks share, once per forward pass, or replace the attention.
+    The trunk is BERT's (Devlin et al. 2019): token (and segment) embeddings, layer normalization,
+    dropout, encoder blocks (`EncoderBlock` has their equation), a tanh pooler over [CLS]. What the
+    positional method does is asked of its record in `keras_tupe.positions`: it may add to the
+    embeddings, make one bias that all blocks share, once per forward pass, or replace attention.
 
     Equation of the pooler: `pooled_output = tanh(sequence_output[:, 0] W + b)`.
 
-    Differences from the sources: the defaults are TUPE's trunk, that is BERT with every layer
-    normalization epsilon 1e-5 (BERT: 1e-12) and no segment embeddings. TUPE's released code
+    Differences from the sources: the defaults are TUPE's trunk (Ke et al. 2021), BERT with every
+    layer normalization epsilon 1e-5 (BERT: 1e-12) and no segment embeddings. TUPE's released code
     also sets the embeddings of padded tokens to zero (`zero_padded_embeddings=True`).
 
     Args:
@@ -88,17 +88,11 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         TypeError: for ids that are not integers.
 
     Example:
-        >>> import numpy as np
         >>> backbone = TupeBackbone(100, 1, 2, 16, 32, position="tupe_a")
         >>> ids = np.array([[2, 7, 9, 3]])
         >>> outputs = backbone({"token_ids": ids, "padding_mask": np.ones_like(ids)})
         >>> tuple(outputs["sequence_output"].shape), tuple(outputs["pooled_output"].shape)
         ((1, 4, 16), (1, 16))
-
-    References:
-        Ke, He, Liu. Rethinking Positional Encoding in Language Pre-training. ICLR 2021.
-        https://arxiv.org/abs/2006.15595
-        Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
     """
 
     def __init__(

@@ -7,6 +7,7 @@ import keras_hub
 
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.models._preprocessor import TupePreprocessor, arguments
+from keras_tupe.trunk.config import RATE
 
 
 class MaskingPreprocessor(TupePreprocessor):
@@ -19,11 +20,7 @@ class MaskingPreprocessor(TupePreprocessor):
         rates = {name: given[name] for name in ("mask_token_rate", "random_token_rate")}
         if length is not None:
             check_positive_integers(mask_selection_length=length)
-        if not 0 < rate <= 1:
-            raise ValueError(
-                "`mask_selection_rate` must be a share above 0 and at most 1. "
-                f"Received: mask_selection_rate={rate!r}"
-            )
+        RATE("mask_selection_rate", rate)
         if min(rates.values()) < 0 or sum(rates.values()) > 1:
             received = ", ".join(f"{name}={value!r}" for name, value in rates.items())
             raise ValueError(
@@ -69,17 +66,14 @@ class TupeMaskedLMPreprocessor(MaskingPreprocessor, keras_hub.models.MaskedLMPre
     chosen tokens is drawn as in fairseq and TUPE, and there is one path, TensorFlow's.
 
     Args:
-        tokenizer: a `TupeTokenizer`.
-        sequence_length: length of the rows, in tokens, special ones included.
-        truncate: `"round_robin"` or `"waterfall"`, for pairs.
+        tokenizer, sequence_length, truncate, segments, add_start_token: as of
+            `TupeTextClassifierPreprocessor`.
         mask_selection_rate: share of the ordinary tokens that is chosen, in (0, 1].
         mask_selection_length: slots per row for chosen tokens; more are not chosen. Defaults to
             as many as a full row can need.
         mask_token_rate: share of the chosen that becomes the mask token, in [0, 1].
         random_token_rate: share of the chosen that becomes a random piece, in [0, 1]. The rest
             stays as it is.
-        segments: whether `segment_ids` are made, for a backbone with `num_segments` > 0.
-        add_start_token: whether rows begin with the start token, as an untied [CLS] needs it.
         **kwargs: `name` and the other arguments of `keras_hub.models.Preprocessor`.
 
     Call arguments:
@@ -103,9 +97,6 @@ class TupeMaskedLMPreprocessor(MaskingPreprocessor, keras_hub.models.MaskedLMPre
         >>> x, y, weights = preprocessor(["the cat sat", "the cat"])
         >>> sorted(x), tuple(y.shape)
         (['mask_positions', 'padding_mask', 'token_ids'], (2, 2))
-
-    References:
-        Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
     """
 
     # Seven arguments are KerasHub's own.

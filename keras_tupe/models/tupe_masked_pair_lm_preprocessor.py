@@ -21,11 +21,9 @@ class TupeMaskedPairLMPreprocessor(MaskingPreprocessor, keras_hub.models.Preproc
     beside, for a `TupeMaskedPairLM`.
 
     Args:
-        tokenizer: a `TupeTokenizer`.
-        sequence_length, truncate: as of `TupeMaskedLMPreprocessor`.
+        tokenizer, sequence_length, truncate, add_start_token: as of `TupeMaskedLMPreprocessor`.
         mask_selection_rate, mask_selection_length, mask_token_rate, random_token_rate: likewise.
         segments: whether `segment_ids` are made. Defaults to `True`; the model needs them.
-        add_start_token: as of `TupeMaskedLMPreprocessor`.
         **kwargs: `name` and the other arguments of `keras_hub.models.Preprocessor`.
 
     Call arguments:
@@ -39,9 +37,6 @@ class TupeMaskedPairLMPreprocessor(MaskingPreprocessor, keras_hub.models.Preproc
         labels and the weights: dictionaries of `masked_lm`, as of `TupeMaskedLMPreprocessor`, and
         `pair`, int32 and float32 `(batch,)`, of weight 0 where the classes are not known.
 
-    Raises:
-        TypeError, ValueError: as `TupeMaskedLMPreprocessor`.
-
     Example:
         >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat"]
         >>> tokenizer = keras_tupe.TupeTokenizer(words)
@@ -51,9 +46,6 @@ class TupeMaskedPairLMPreprocessor(MaskingPreprocessor, keras_hub.models.Preproc
         ([0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0], (2, 2))
         >>> keras.ops.convert_to_numpy(y["pair"]).tolist()
         [0, 1]
-
-    References:
-        Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
     """
 
     own_options = tuple(inspect.signature(TupeMaskedLMPreprocessor).parameters)[1:-1]

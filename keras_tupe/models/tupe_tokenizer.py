@@ -152,14 +152,7 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
         return self.op.pieces[id]
 
     def token_to_id(self, token):
-        pieces = self.op.pieces
-        try:
-            return pieces.index(token)
-        except ValueError:
-            raise ValueError(
-                "This token is not a piece of the vocabulary. Use `tokenize` for text. "
-                f"Received: token={token!r}"
-            ) from None
+        return self.op.pieces.index(token)
 
     @property
     def special_tokens(self):

@@ -30,11 +30,8 @@ class Output:
 def masked_lm_flops(sizes, batch_size, length, num_slots):
     """Returns the operations of a step of an encoder and a vocabulary, see `step_flops`.
 
-    Args:
-        sizes: dictionary of the sizes of an encoder; others are ignored.
-        batch_size: rows.
-        length: tokens of a row.
-        num_slots: predictions of a row.
+    The `sizes` of the encoder are a dictionary, of which others are ignored; each of `batch_size`
+    rows has `length` tokens and `num_slots` predictions.
     """
     known = {name: sizes[name] for name in _SIZES}
     width = sizes.get("embedding_dim")

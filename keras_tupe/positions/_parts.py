@@ -88,21 +88,14 @@ EITHER_CLS = ({"cls": "untied"}, {"cls": "tied"})
 
 
 def plain_attention(dims, options):
-    """Returns attention on content and a bias, if there is one: the default of `attention`.
-
-    Args:
-        dims, options: as of all factories of a record; options are not used.
-    """
+    """Returns attention on content and a bias, of `dims` alone: no `options` are used."""
     return attention(PlainSelfAttention, dims)
 
 
 def attention(attention_class, dims, **kwargs):
-    """Returns an attention layer of `attention_class` with the sizes of `dims`.
+    """Returns an attention layer, a subclass of `AbstractSelfAttention`, with the sizes of `dims`.
 
-    Args:
-        attention_class: a subclass of `AbstractSelfAttention`.
-        dims: the `Dims` of the encoder.
-        **kwargs: further arguments of the class.
+    The other arguments of `attention_class` are `**kwargs`.
 
     Example:
         >>> dims = Dims(num_heads=2, key_dim=4, max_sequence_length=8)
@@ -118,14 +111,10 @@ def attention(attention_class, dims, **kwargs):
 
 
 def combined_bias(parts, dims, cls="tied", name="position_bias"):
-    """Returns a `CombinedPositionBias`: the sum of additive biases, with [CLS] tied or untied.
+    """Returns a `CombinedPositionBias` of the `Dims`, a sum of layers that give position biases.
 
-    Args:
-        parts: layers, hidden states -> position bias `(1, num_heads, length, length)`.
-        dims: the `Dims` of the encoder.
-        cls: `"tied"`, or `"untied"` to free [CLS] from the parts, in its row and its column.
-            Defaults to `"tied"`.
-        name: name of the layer. Defaults to `"position_bias"`, as the field `bias` asks for.
+    With `cls="untied"` [CLS] is free from the `parts` in its row and its column. `dims` and `name`
+    are those of the layer, which the field `bias` asks to be called `"position_bias"`.
     """
     return CombinedPositionBias(parts, untie_cls=is_untied(cls), dtype=dims.dtype, name=name)
 
@@ -137,49 +126,29 @@ def is_untied(cls):
 
 
 def is_released(variant):
-    """Returns whether an option is `"released"`; refuses all else but `"paper"`.
-
-    Args:
-        variant: value of the option `variant`.
-    """
+    """Returns whether the option `variant` is `"released"`; refuses all else but `"paper"`."""
     check.choice("variant", variant, ("paper", "released"))
     return variant == "released"
 
 
 def boolean(options, name):
-    """Returns an option that is `True` or `False`; refuses all else.
-
-    Args:
-        options, name: the method's options, and which one.
-    """
+    """Returns the one of `options` with a `name`, `True` or `False`; refuses all else."""
     check.boolean(name, options[name])
     return options[name]
 
 
 def additive_dead_weights(dims, options):
-    """Returns `dead_weights` of a method whose bias `ClsReset` resets if the options untie [CLS].
-
-    Args:
-        dims, options: as of the field; only the option `cls` is used.
-    """
+    """Returns `dead_weights` of a bias that `ClsReset` resets if `options`, not `dims`, say so."""
     return (KEY_BIAS, THETA_ROW) if is_untied(options["cls"]) else (KEY_BIAS,)
 
 
 def always(options):
-    """Returns `True`, as `has_length_limit` of a method whose table bounds the length.
-
-    Args:
-        options: as of the field, not used.
-    """
+    """Returns `True` for all `options`, the `has_length_limit` of a table that bounds lengths."""
     return True
 
 
 def memory_unless_untied(options):
-    """Returns `refused_memory` of a method that has a memory if [CLS] is tied.
-
-    Args:
-        options: as of the field.
-    """
+    """Returns `refused_memory` of a method that has a memory if its `options` tie [CLS]."""
     if not is_untied(options.get("cls", "tied")):
         return ""
     return "[CLS] is untied, and a segment begins with no such token; with cls='tied' it is defined"

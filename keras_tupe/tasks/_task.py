@@ -57,7 +57,7 @@ class TupeTask(PresetModel):
         makes_labels: whether the preprocessor makes the labels, and none are read.
         scores: names in `keras_tupe.metrics`, or what else `scored` gives, the main one first.
         examples: rows of a table as `example` reads them, a tuple of dictionaries, which
-            `keras-tupe query` asks by itself, and `keras-tupe check_task` trains on.
+            `keras-tupe query` asks by itself, and `keras-tupe check` trains on.
         example_options: options of a model for these, where there are no defaults.
         beside: rows of strings that `keras-tupe query` asks along with every question.
         unanswered: a sentence for a row of which `say` says nothing.
@@ -438,20 +438,12 @@ def _arrays(part):
 
 
 def text_of(value):
-    """Returns a string that may be bytes, as those of TensorFlow are.
-
-    Args:
-        value: string or bytes.
-    """
+    """Returns the string of a `value` that may be bytes, as those of TensorFlow are."""
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
 def normal(backbone):
-    """Returns a new initializer of the weights of a head: the encoder's own.
-
-    Args:
-        backbone: the encoder.
-    """
+    """Returns a new initializer of the weights of a head: that of the `backbone`."""
     return keras.initializers.RandomNormal(stddev=backbone.initializer_range)
 
 
@@ -503,10 +495,7 @@ def check_lengths(backbone, **lengths):
 
 
 def check_vocabulary(tokenizer, backbone, spared=0):
-    """Refuses a tokenizer with more pieces than there are token vectors, but for some spared.
-
-    A larger id would go unseen inside a compiled graph.
-    """
+    """Refuses more pieces, but for some spared, than there are vectors: graphs do not see it."""
     if not tokenizer.has_vocabulary:
         return
     size = tokenizer.vocabulary_size()
@@ -523,10 +512,7 @@ def seed_generators(model):
 
 
 def compiled_method(model, method):
-    """Returns a function that does what a bound method of a model does, compiled for inference.
-
-    The method is of tensors alone and changes no variable; weights are those of each call.
-    """
+    """Returns what a bound method of tensors does that changes no variable, compiled."""
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 

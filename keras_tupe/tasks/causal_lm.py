@@ -20,7 +20,7 @@ class TupeCausalLM(LanguageModel, TupeTask, keras_hub.models.CausalLM):
     With a preprocessor `fit` takes raw strings, and `generate` takes prompts and returns texts;
     without one both take the dictionary below.
 
-    Equation: with the hidden state x_i of token i, and the embedding E_w of token w
+    Equation (Radford et al. 2019), with x_i the hidden state of token i, E_w the embedding of w
 
         logits[i, w] = x_i . E_w
 
@@ -50,15 +50,11 @@ class TupeCausalLM(LanguageModel, TupeTask, keras_hub.models.CausalLM):
         changes the order of rows, as beam search does, costs a copy of the caches per token.
 
     Example:
-        >>> import numpy as np
         >>> backbone = keras_tupe.TupeBackbone(100, 1, 2, 16, 32, attention_pattern="causal")
         >>> model = TupeCausalLM(backbone)
         >>> ids = np.array([[2, 7, 9, 3]])
         >>> tuple(model({"token_ids": ids, "padding_mask": np.ones_like(ids)}).shape)
         (1, 4, 100)
-
-    References:
-        Radford et al. Language Models are Unsupervised Multitask Learners. 2019.
     """
 
     preprocessor_cls = TupeCausalLMPreprocessor

@@ -21,7 +21,7 @@ class TupeMaskedLM(TupeTask, keras_hub.models.MaskedLM):
     With a preprocessor `fit` takes raw strings and masks them anew in every epoch; without one
     it takes the dictionary below, labels and weights.
 
-    Equation: the head's, see `MaskedLMHead`. Default loss, over the slots m of a batch,
+    Equation (Devlin et al. 2019): that of `MaskedLMHead`. Default loss, over slots m of a batch,
 
         loss = sum_m weight_m * cross_entropy(label_m, logits_m) / sum_m weight_m
 
@@ -43,15 +43,11 @@ class TupeMaskedLM(TupeTask, keras_hub.models.MaskedLM):
         Logits `(batch, predictions, vocabulary_size)`, in at least float32.
 
     Example:
-        >>> import numpy as np
         >>> model = TupeMaskedLM(keras_tupe.TupeBackbone(100, 1, 2, 16, 32))
         >>> ids = np.array([[2, 7, 9, 3]])
         >>> where = {"padding_mask": np.ones_like(ids), "mask_positions": np.array([[1]])}
         >>> tuple(model({"token_ids": ids, **where}).shape)
         (1, 1, 100)
-
-    References:
-        Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
     """
 
     preprocessor_cls = TupeMaskedLMPreprocessor

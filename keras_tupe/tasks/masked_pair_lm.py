@@ -21,7 +21,8 @@ class TupeMaskedPairLM(TupeTask, keras_hub.models.Task):
     a matter of the rows, see `keras_tupe.data.MaskedPairs`: the second segment is of another
     document (next sentence, BERT), or the two are swapped (sentence order, ALBERT).
 
-    Equation: of masked tokens the head's, see `MaskedLMHead`; of the pair
+    Equation (Devlin et al. 2019; Lan et al. 2020): of masked tokens that of `MaskedLMHead`; of the
+    pair
 
         logits = pooled_output W + b
 
@@ -47,7 +48,6 @@ class TupeMaskedPairLM(TupeTask, keras_hub.models.Task):
         `(batch, predictions, vocabulary_size)` and `pair` `(batch, 2)`.
 
     Example:
-        >>> import numpy as np
         >>> model = TupeMaskedPairLM(keras_tupe.TupeBackbone(100, 1, 2, 16, 32, num_segments=2))
         >>> ids = np.array([[2, 7, 3, 9, 3]])
         >>> given = {"token_ids": ids, "padding_mask": np.ones_like(ids)}
@@ -55,10 +55,6 @@ class TupeMaskedPairLM(TupeTask, keras_hub.models.Task):
         >>> outputs = model({**given, "mask_positions": np.array([[1]])})
         >>> tuple(outputs["masked_lm"].shape), tuple(outputs["pair"].shape)
         ((1, 1, 100), (1, 2))
-
-    References:
-        Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
-        Lan et al. ALBERT. ICLR 2020. https://arxiv.org/abs/1909.11942
     """
 
     preprocessor_cls = TupeMaskedPairLMPreprocessor

@@ -107,7 +107,7 @@ class TupeReplacedTokenDetector(TupeTask, keras_hub.models.Task):
     says of every token whether it is the text's own. No gradient passes from one to the other. What
     is used later is the discriminator, see `save_to_preset`.
 
-    Equation, with the loss weight lambda:
+    Equation (Clark et al. 2020; Ke et al. 2021, appendix), with the loss weight lambda:
 
         loss = mean over masked slots of -log p_generator(token)
                + lambda * mean over all tokens of their binary cross entropy
@@ -152,7 +152,6 @@ class TupeReplacedTokenDetector(TupeTask, keras_hub.models.Task):
         TypeError: for models of other classes.
 
     Example:
-        >>> import numpy as np
         >>> generator = keras_tupe.TupeBackbone(100, 1, 1, 8, 16, embedding_dim=16)
         >>> model = TupeReplacedTokenDetector(generator, keras_tupe.TupeBackbone(100, 1, 2, 16, 32))
         >>> ids = np.array([[2, 4, 9, 3]])
@@ -160,11 +159,6 @@ class TupeReplacedTokenDetector(TupeTask, keras_hub.models.Task):
         >>> outputs = model({"token_ids": ids, "padding_mask": np.ones_like(ids), **where})
         >>> tuple(outputs["masked_lm"].shape), tuple(outputs["replaced_token"].shape)
         ((1, 1, 100), (1, 4, 2))
-
-    References:
-        Clark et al. ELECTRA. ICLR 2020. https://arxiv.org/abs/2003.10555
-        Ke, He, Liu. ICLR 2021, Appendix: ELECTRA with untied positions.
-        He, Gao, Chen. DeBERTaV3. ICLR 2023. https://arxiv.org/abs/2111.09543
     """
 
     options = {
@@ -322,12 +316,9 @@ class TupeReplacedTokenDetector(TupeTask, keras_hub.models.Task):
 def generator_sizes(sizes, share):
     """Returns the sizes of a generator by those of its discriminator, a dictionary.
 
-    Its heads are as wide as there, and there are fewer: a share of them, rounded, 1 at least.
-
-    Args:
-        sizes: dictionary of `num_heads`, `hidden_dim`, `intermediate_dim`, and `embedding_dim`, the
-            last of which may be missing or `None`.
-        share: of the widths, above 0, at most 1.
+    Its heads are as wide as there, and there are fewer: a `share` of them, above 0, at most 1,
+    rounded, 1 at least. The `sizes` are a dictionary of `num_heads`, `hidden_dim`,
+    `intermediate_dim`, and `embedding_dim`, the last of which may be missing or `None`.
 
     Example:
         >>> base = {"num_heads": 12, "hidden_dim": 768, "intermediate_dim": 3072}

@@ -17,15 +17,8 @@ class TupeSeq2SeqLM(LanguageModel, TupeTask, keras_hub.models.Seq2SeqLM):
     With a preprocessor `fit` takes pairs of raw strings and `generate` takes sources and returns
     targets; without one both take the dictionary below.
 
-    Equation: with the decoder's state x_i of target token i, and the embedding E_w of token w
-
-        logits[i, w] = x_i . E_w
-
-    for the target's token at i + 1. There is no weight beside the backbone's. Default loss, over
-    the positions i of a batch,
-
-        loss = sum_i weight_i * cross_entropy(token_{i+1}, logits_i) / sum_i weight_i
-
+    Equations of logits and of the default loss are those of `TupeCausalLM` (Vaswani et al. 2017),
+    with x_i the decoder's state of target token i. There is no weight beside the backbone's.
     `compile(loss=SmoothedCrossentropy(0.1))` smooths labels as the original Transformer does.
 
     Args:
@@ -44,7 +37,6 @@ class TupeSeq2SeqLM(LanguageModel, TupeTask, keras_hub.models.Seq2SeqLM):
         `keras_tupe.models.BeamSearch`, or any `keras_hub.samplers.Sampler`.
 
     Example:
-        >>> import numpy as np
         >>> model = TupeSeq2SeqLM(keras_tupe.models.TupeSeq2SeqBackbone(100, 1, 2, 16, 32))
         >>> inputs = {"encoder_token_ids": np.array([[2, 7, 9, 3]])}
         >>> inputs["decoder_token_ids"] = np.array([[2, 8]])
@@ -52,9 +44,6 @@ class TupeSeq2SeqLM(LanguageModel, TupeTask, keras_hub.models.Seq2SeqLM):
         >>> inputs["decoder_padding_mask"] = np.ones((1, 2), int)
         >>> tuple(model(inputs).shape)
         (1, 2, 100)
-
-    References:
-        Vaswani et al. Attention Is All You Need. 2017. https://arxiv.org/abs/1706.03762
     """
 
     backbone_cls = TupeSeq2SeqBackbone

@@ -5,7 +5,7 @@ import keras_hub
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers._parts import at_least_float32
+from keras_tupe.layers._parts import Configured, at_least_float32
 from keras_tupe.tasks._task import TupeTask, text_of, token_crossentropy
 
 # Its exponential is 0 beside that of any real logit, and sums of it stay finite.
@@ -48,14 +48,10 @@ class TupeSpanExtractor(TupeTask, keras_hub.models.Task):
     Masking: by `padding_mask`, in the backbone and in the logits.
 
     Example:
-        >>> import numpy as np
         >>> model = TupeSpanExtractor(keras_tupe.TupeBackbone(100, 1, 2, 16, 32))
         >>> ids = np.array([[2, 7, 9, 3]])
         >>> tuple(model({"token_ids": ids, "padding_mask": np.ones_like(ids)}).shape)
         (1, 2, 4)
-
-    References:
-        Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
     """
 
     signature, texts = "answer", (2,)
@@ -163,7 +159,7 @@ class TupeSpanExtractor(TupeTask, keras_hub.models.Task):
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class _SpanLogits(keras.layers.Layer):
+class _SpanLogits(Configured, keras.layers.Layer):
     """Products of hidden states with the start and the end vector, in at least float32."""
 
     def __init__(self, initializer_range=0.02, **kwargs):
@@ -184,9 +180,6 @@ class _SpanLogits(keras.layers.Layer):
         logits = ops.einsum("sm,btm->bst", vectors, states)
         is_real = ops.cast(ops.expand_dims(padding_mask, 1), "bool")  # (b, 1, t)
         return ops.where(is_real, logits, ops.cast(MASKED_LOGIT, dtype))
-
-    def get_config(self):
-        return {**super().get_config(), "initializer_range": self.initializer_range}
 
 
 def _questions(texts, labels):

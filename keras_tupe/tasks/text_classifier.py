@@ -39,14 +39,10 @@ class TupeTextClassifier(TupeTask, keras_hub.models.TextClassifier):
         `(batch, num_classes)`.
 
     Example:
-        >>> import numpy as np
         >>> model = TupeTextClassifier(keras_tupe.TupeBackbone(100, 1, 2, 16, 32), num_classes=3)
         >>> ids = np.array([[2, 7, 9, 3]])
         >>> tuple(model({"token_ids": ids, "padding_mask": np.ones_like(ids)}).shape)
         (1, 3)
-
-    References:
-        Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
     """
 
     preprocessor_cls = TupeTextClassifierPreprocessor

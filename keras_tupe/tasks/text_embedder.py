@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_tupe import check
 from keras_tupe.layers._checks import check_positive_integers, concrete
-from keras_tupe.layers._parts import at_least_float32
+from keras_tupe.layers._parts import Configured, at_least_float32
 from keras_tupe.tasks._task import TupeTask, compiled_method
 from keras_tupe.trunk.config import FLAG, checked, setting
 from keras_tupe.trunk.inputs import check_inputs, check_range
@@ -25,8 +25,8 @@ _TEXTS = 1024  # that are tokenized at once
 class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
     """Model that turns texts into vectors: the encoder, and one vector of all hidden states.
 
-    Equation, with x_i the hidden state of position i and R the positions of real tokens, those of
-    [CLS] and [SEP] included, as in sentence-transformers:
+    Equation (Reimers and Gurevych 2019, Sec. 3), with x_i the hidden state of position i and R the
+    positions of real tokens, [CLS] and [SEP] included, as in sentence-transformers:
 
         v = sum_{i in R} x_i / |R|    pooling="mean"
             x_0                       pooling="cls"
@@ -61,16 +61,11 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
             does not fit the backbone or, in eager calls, a row has no real token.
 
     Example:
-        >>> import numpy as np
         >>> model = TupeTextEmbedder(keras_tupe.TupeBackbone(100, 1, 2, 16, 32), pooling="max")
         >>> ids = np.array([[2, 7, 9, 3], [2, 5, 3, 0]])
         >>> vectors = model.embed({"token_ids": ids, "padding_mask": np.sign(ids)})
         >>> vectors.shape, np.linalg.norm(vectors, axis=1).round(3).tolist()
         ((2, 16), [1.0, 1.0])
-
-    References:
-        Reimers, Gurevych. Sentence-BERT: Sentence Embeddings using Siamese BERT-Networks. EMNLP
-        2019, Section 3. https://arxiv.org/abs/1908.10084
     """
 
     options = {
@@ -241,7 +236,7 @@ def _check_tokens(padding_mask):
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class _TokenPooling(keras.layers.Layer):
+class _TokenPooling(Configured, keras.layers.Layer):
     """One vector of the hidden states of real tokens, in at least float32."""
 
     def __init__(self, pooling="mean", normalize=True, **kwargs):
@@ -265,9 +260,6 @@ class _TokenPooling(keras.layers.Layer):
             return vectors
         squares = ops.sum(ops.square(vectors), axis=-1, keepdims=True)
         return vectors / ops.sqrt(ops.maximum(squares, _SMALLEST_NORM**2))
-
-    def get_config(self):
-        return {**super().get_config(), "pooling": self.pooling, "normalize": self.normalize}
 
 
 TASK = TupeTextEmbedder

@@ -14,7 +14,7 @@ class TupeTokenDiscriminator(TupeTask, keras_hub.models.Task):
     It is what pre-training by `TupeReplacedTokenDetector` leaves, and its encoder is fine-tuned
     like any other: `TupeTextClassifier.from_preset(folder)`.
 
-    Equation: the head's, see `DiscriminatorHead`.
+    Equation (Clark et al. 2020): the head's, see `DiscriminatorHead`.
 
     Args:
         backbone: a `TupeBackbone`.
@@ -32,14 +32,10 @@ class TupeTokenDiscriminator(TupeTask, keras_hub.models.Task):
     Masking: as in the backbone; what stands at padding means nothing.
 
     Example:
-        >>> import numpy as np
         >>> model = TupeTokenDiscriminator(keras_tupe.TupeBackbone(100, 1, 2, 16, 32))
         >>> ids = np.array([[2, 7, 9, 3]])
         >>> tuple(model({"token_ids": ids, "padding_mask": np.ones_like(ids)}).shape)
         (1, 4)
-
-    References:
-        Clark et al. ELECTRA. ICLR 2020. https://arxiv.org/abs/2003.10555
     """
 
     signature = "replaced"

@@ -7,7 +7,7 @@ without them.
 
 from keras_tupe.tokenizers.byte_level_bpe import ByteLevelBpe
 from keras_tupe.tokenizers.mask_tokens import mask_tokens
-from keras_tupe.tokenizers.pack_segments import pack_segments
+from keras_tupe.tokenizers.rows import pack_segments
 from keras_tupe.tokenizers.sentencepiece_bpe import SentencePieceBpe
 from keras_tupe.tokenizers.wordpiece import WordPiece
 

@@ -1,11 +1,69 @@
-"""Base of every tokenizer of this package."""
+"""Base of every tokenizer of this package, and its special tokens."""
 
 import abc
+import collections
+import dataclasses
 
 import numpy as np
 import tensorflow as tf
 
-from keras_tupe.tokenizers._batches import id_batch, string_batch
+
+@dataclasses.dataclass(frozen=True)
+class SpecialTokens:
+    """How a vocabulary spells its special tokens, and how texts are separated.
+
+    Attributes:
+        start: first token of every input ([CLS]).
+        end: last token of every text ([SEP]).
+        pad: filler after the end.
+        mask: stands for a hidden piece; `None` if the vocabulary has none.
+        unknown: stands for text that the vocabulary cannot spell.
+        separators: number of end tokens between the two texts of a pair.
+    """
+
+    start: str
+    end: str
+    pad: str
+    mask: str
+    unknown: str
+    separators: int
+
+    @property
+    def texts(self):
+        """The tokens as text, in the order of the attributes."""
+        return (self.start, self.end, self.pad, self.mask, self.unknown)
+
+    def ids(self, pieces):
+        """Returns the five ids in a list of pieces; `None` for a token that is none."""
+        repeated = [piece for piece, count in collections.Counter(pieces).items() if count > 1]
+        if repeated:
+            raise ValueError(
+                "Every piece of a vocabulary must be there once, because its position is its id. "
+                f"Remove the repetitions. Received: repeated pieces {repeated[:5]}"
+            )
+        needed = [text for text in dict.fromkeys(self.texts) if text is not None]
+        missing = [text for text in needed if text not in pieces]
+        if missing:
+            raise ValueError(
+                f"The vocabulary lacks {missing}. It needs all of {needed}: train it "
+                f"with them. Received: a vocabulary of {len(pieces)} pieces"
+            )
+        return tuple(None if text is None else pieces.index(text) for text in self.texts)
+
+
+BERT = SpecialTokens("[CLS]", "[SEP]", "[PAD]", "[MASK]", "[UNK]", separators=1)
+# RoBERTa's tokens around BERT's pieces; its vocabulary holds those of BERT too, as mere pieces.
+MPNET = SpecialTokens("<s>", "</s>", "<pad>", "<mask>", "[UNK]", separators=2)
+TUPE = SpecialTokens("<s>", "</s>", "<pad>", "<mask>", "<unk>", separators=2)
+ALBERT = SpecialTokens("[CLS]", "[SEP]", "<pad>", "[MASK]", "<unk>", separators=1)
+# One token begins and ends every text; texts that are joined have it between them.
+GPT_2 = SpecialTokens(*["<|endoftext|>"] * 3, None, "<|endoftext|>", separators=1)
+
+
+def first_known(pieces, *kinds):
+    """Returns the first of some `SpecialTokens` that all are in a vocabulary, else the last."""
+    known = (kind for kind in kinds if set(kind.texts) <= set(pieces))
+    return next(known, kinds[-1])
 
 
 class AbstractTokenizer(tf.Module, abc.ABC):
@@ -163,3 +221,60 @@ class AbstractTokenizer(tf.Module, abc.ABC):
     @abc.abstractmethod
     def _text(self, ids):
         """Ragged ids (batch, (pieces)) inside the vocabulary -> strings (batch,)."""
+
+
+# Texts and ids of users as tensors; mistakes are answered with a sentence
+
+
+def string_batch(strings):
+    """Returns a tensor, array or list of strings as a string tensor of shape (batch,)."""
+    strings = string_tensor(strings)
+    if strings.shape.rank != 1:
+        raise ValueError(
+            "Texts must be a batch of strings with the shape (batch,). Put a single string into a "
+            f"list, and a pair of batches into a tuple. Received: shape {strings.shape}"
+        )
+    return strings
+
+
+def string_tensor(strings):
+    """As `string_batch`, of any shape."""
+    if isinstance(strings, tf.RaggedTensor):
+        raise ValueError(
+            "Texts must be a batch of strings with the shape (batch,). Join the parts of each text "
+            f"first. Received: a ragged tensor of shape {strings.shape}"
+        )
+    if isinstance(strings, (list, tuple)) and not strings:
+        return tf.zeros([0], tf.string)
+    try:
+        tensor = tf.convert_to_tensor(strings)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            "Texts must be strings of valid Unicode, or lists, arrays or tensors that hold nothing "
+            f"else. Received: {strings!r:.80}"
+        ) from error
+    if tensor.dtype != tf.string:
+        raise TypeError(
+            "Texts must be strings. Token ids and numbers go straight to the model, without a "
+            f"preprocessor. Received: dtype {tensor.dtype.name}, {strings!r:.80}"
+        )
+    return tensor
+
+
+def id_batch(ids):
+    """Returns a ragged or dense tensor, array or list of lists as ragged int32 of rank 2."""
+    if isinstance(ids, (list, tuple)) and all(isinstance(row, (list, tuple)) for row in ids):
+        if not any(len(row) for row in ids):
+            return tf.RaggedTensor.from_row_lengths(tf.zeros([0], tf.int32), [0] * len(ids))
+        ids = tf.ragged.constant(ids, ragged_rank=1)
+    if not isinstance(ids, tf.RaggedTensor):
+        ids = tf.convert_to_tensor(ids)
+    if not ids.dtype.is_integer:
+        raise TypeError(f"Token ids must be integers. Received: dtype {ids.dtype.name}")
+    if ids.shape.rank != 2:
+        raise ValueError(
+            f"Token ids must have the shape (batch, length). Received: shape {ids.shape}"
+        )
+    if not isinstance(ids, tf.RaggedTensor):
+        ids = tf.RaggedTensor.from_tensor(ids)
+    return tf.cast(ids, tf.int32)

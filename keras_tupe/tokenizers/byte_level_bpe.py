@@ -8,18 +8,17 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text
 
+from keras_tupe._json_file import parse_json
 from keras_tupe._new_folder import write_bytes
-from keras_tupe.tokenizers._byte_merges import ByteMerges
-from keras_tupe.tokenizers._byte_pieces import (
-    MERGES,
-    as_merges,
-    as_pieces,
-    bytes_of,
-    check_vocabulary,
-)
+from keras_tupe._vocabulary_files import pieces_by_id, read_bytes, read_merges
 from keras_tupe.tokenizers._offsets import numpy_rows, whole_characters
-from keras_tupe.tokenizers._special_tokens import BERT, GPT_2, TUPE, first_known
-from keras_tupe.tokenizers.abstract_tokenizer import AbstractTokenizer
+from keras_tupe.tokenizers.abstract_tokenizer import (
+    BERT,
+    GPT_2,
+    TUPE,
+    AbstractTokenizer,
+    first_known,
+)
 
 # Unicode's white space. In RE2, which TensorFlow has, \s is that of ASCII alone.
 _SPACE = r"\t-\r \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}"
@@ -27,6 +26,29 @@ _SPACES = f"[{_SPACE}]+"
 # `regex_split` ends a text at a NUL. These are no characters of any text, and cut as a NUL is.
 _MARK, _MARK_ITSELF, _NUL = "\ufdd0", "\ufdd0\ufdd1", "\ufdd0\ufdd2"
 _WORDS = rf"'s|'t|'re|'ve|'m|'ll|'d| ?\p{{L}}+| ?\p{{N}}+| ?[^{_SPACE}\p{{L}}\p{{N}}]+"
+MERGES = "merges.txt"
+_NO_RANK = np.int32(2**31 - 1)
+
+
+def _printable_bytes():
+    """Returns how GPT-2 spells the 256 bytes: those that are printed as themselves, then others."""
+    printed = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printed]
+    spelled = {byte: chr(byte) for byte in printed}
+    spelled |= {byte: chr(256 + place) for place, byte in enumerate(others)}
+    return tuple(spelled[byte] for byte in range(256))
+
+
+BYTES = _printable_bytes()  # the spelling of each byte, in order
+_BYTE_OF = {character: byte for byte, character in enumerate(BYTES)}
+
+
+def _bytes_of(piece):
+    """Returns the bytes that a piece stands for; of a special token with other signs its UTF-8."""
+    try:
+        return bytes(_BYTE_OF[character] for character in piece)
+    except KeyError:
+        return piece.encode("utf-8")
 
 
 class ByteLevelBpe(AbstractTokenizer):
@@ -87,14 +109,14 @@ class ByteLevelBpe(AbstractTokenizer):
                 "Byte-level pieces are of text as it is written: `lowercase` must be False. "
                 f"Received: lowercase={lowercase!r}"
             )
-        merges = as_merges(merges, vocabulary)
-        pieces = as_pieces(vocabulary)
-        check_vocabulary(pieces, merges)
+        merges = _as_merges(merges, vocabulary)
+        pieces = _as_pieces(vocabulary)
+        _check(pieces, merges)
         special = first_known(pieces, TUPE, BERT, GPT_2)
         super().__init__(pieces, special, False, name="byte_level_bpe")
         self._pairs = tuple(merges)
-        self._merges = ByteMerges(pieces, merges)
-        self._bytes = [bytes_of(piece) for piece in pieces]
+        self._merges = _Merges(pieces, merges)
+        self._bytes = [_bytes_of(piece) for piece in pieces]
         self._sizes = np.array([len(piece) for piece in self._bytes])
 
     def save(self, path):
@@ -154,3 +176,135 @@ def _cut_words(strings):
     words = tf.concat([spaces, tensorflow_text.regex_split(text, _WORDS, _WORDS)], 1)
     words = runs.with_flat_values(words).merge_dims(1, 2)  # (batch, (words))
     return tf.ragged.boolean_mask(words, words.with_flat_values(words.flat_values != ""))
+
+
+class _Merges:
+    """Words to pieces: bytes, of which the pair with the lowest rank is merged until none is left.
+
+    In each round the lowest pair of every word is merged wherever it is in it, from the left, as
+    GPT-2's code does word by word. Words leave when they have no more pairs, so that one long
+    word costs its own length times its own rounds.
+    """
+
+    def __init__(self, pieces, merges):
+        ids = {piece: index for index, piece in enumerate(pieces)}
+        keys = np.array([ids[a] * len(pieces) + ids[b] for a, b in merges], "int64")
+        made = np.array([ids[a + b] for a, b in merges], "int32")
+        order = np.argsort(keys)
+        # one more behind all, so that there is always one to compare with
+        self._keys = np.append(keys[order], np.iinfo("int64").max)
+        self._ranks = np.append(order, _NO_RANK).astype("int32")
+        self._made = np.append(made[order], 0).astype("int32")
+        self._byte_ids = np.array([ids[byte] for byte in BYTES], "int32")
+        self._size = len(pieces)
+
+    def __call__(self, words):
+        """Returns the ids, ragged int32 `(words, (pieces))`, of strings of which none is empty."""
+        count = tf.size(words)
+        values = tf.io.decode_raw(tf.strings.reduce_join(words), tf.uint8)  # (bytes,)
+        word = tf.repeat(tf.range(count), tf.strings.length(words))
+        ids = tf.gather(self._byte_ids, tf.cast(values, tf.int32))
+        places = tf.range(tf.size(ids))
+        # id of the piece that begins at each byte, -1 where none does
+        found = tf.fill(tf.shape(ids), -1)
+        states = (ids, word, places, found)
+        found = tf.while_loop(
+            lambda ids, word, places, found: tf.size(ids) > 0,
+            lambda *states: self._round(*states, count),
+            states,
+            shape_invariants=(tf.TensorShape([None]),) * 4,
+        )[-1]
+        is_piece = found >= 0
+        lengths = tf.math.unsorted_segment_sum(tf.cast(is_piece, tf.int64), word, count)
+        pieces = tf.boolean_mask(found, is_piece)
+        return tf.RaggedTensor.from_row_lengths(pieces, lengths, validate=False)
+
+    def _round(self, ids, word, places, found, count):
+        """Merges one pair of each word, or writes the word's pieces down."""
+        number = tf.size(ids)
+        # each piece and the one behind it; behind the last stands one of no word
+        following = tf.concat([ids[1:], [0]], 0)
+        is_pair = word == tf.concat([word[1:], [-1]], 0)
+        keys = tf.cast(ids, tf.int64) * self._size + tf.cast(following, tf.int64)
+        index = tf.searchsorted(self._keys, keys)
+        is_pair &= tf.gather(self._keys, index) == keys
+        ranks = tf.where(is_pair, tf.gather(self._ranks, index), _NO_RANK)
+        lowest = tf.gather(tf.math.unsorted_segment_min(ranks, word, count), word)
+        is_done = lowest == _NO_RANK
+        found = tf.tensor_scatter_nd_update(
+            found, tf.boolean_mask(places, is_done)[:, None], tf.boolean_mask(ids, is_done)
+        )
+        # of pairs that overlap ("a a" in "aaa") every second one, from the left
+        is_chosen = (ranks == lowest) & ~is_done
+        begins = is_chosen & ~tf.concat([[False], is_chosen[:-1]], 0)
+        run = tf.cumsum(tf.cast(begins, tf.int32))
+        numbers = tf.range(number)
+        first = tf.gather(tf.math.unsorted_segment_min(numbers, run, number + 1), run)
+        is_chosen &= (numbers - first) % 2 == 0
+        ids = tf.where(is_chosen, tf.gather(self._made, index), ids)
+        is_swallowed = tf.concat([[False], is_chosen[:-1]], 0)
+        keep = ~is_swallowed & ~is_done
+        return (*(tf.boolean_mask(values, keep) for values in (ids, word, places)), found)
+
+
+def _as_pieces(vocabulary):
+    """Returns the pieces of a dictionary to ids, or of the JSON file at a path, ordered by id."""
+    where = ""
+    if isinstance(vocabulary, (str, os.PathLike)):
+        where = f", in {os.fspath(vocabulary)!r}"
+        try:
+            vocabulary = parse_json(read_bytes(vocabulary, "vocabulary").decode("utf-8-sig"))
+        except ValueError as error:
+            raise ValueError(
+                "A byte-level vocabulary must be a JSON object from pieces to ids, as vocab.json: "
+                f"{error}. Received: {where.removeprefix(', in ')}"
+            ) from None
+    if not isinstance(vocabulary, dict):
+        raise (ValueError if where else TypeError)(
+            "A byte-level vocabulary must be a dictionary from pieces to ids, or the path of a "
+            f"JSON file with one. Received: {type(vocabulary).__name__}{where}"
+        )
+    return pieces_by_id(vocabulary, where)
+
+
+def _as_merges(merges, vocabulary):
+    """Returns merges as pairs of pieces, first ones first; `None` are beside the vocabulary."""
+    if merges is None and isinstance(vocabulary, (str, os.PathLike)):
+        merges = os.path.join(os.path.dirname(os.fspath(vocabulary)), MERGES)
+    if isinstance(merges, (str, os.PathLike)):
+        return read_merges(merges)
+    if not isinstance(merges, (list, tuple)):
+        raise TypeError(
+            "Merges must be a list of pairs of pieces, or the path of a file with one pair on "
+            f"each line. Received: {type(merges).__name__}"
+        )
+    pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
+    for pair in pairs:
+        if not isinstance(pair, (list, tuple)) or not all(isinstance(x, str) for x in pair):
+            raise ValueError(
+                "A merge must be of two pieces, with one space between them in a file. "
+                f"Received: {pair!r:.60}"
+            )
+    return [tuple(pair) for pair in pairs]
+
+
+def _check(pieces, merges):
+    known = set(pieces)
+    missing = [byte for byte, piece in enumerate(BYTES) if piece not in known]
+    if missing:
+        raise ValueError(
+            "A byte-level vocabulary must have a piece for each of the 256 bytes, so that every "
+            "text can be spelled; train it with the whole alphabet. Received: no piece for "
+            f"{len(missing)} bytes, such as {bytes(missing[:1])!r}"
+        )
+    seen = set()
+    for pair in merges:
+        is_known = len(pair) == 2 and known.issuperset(pair) and "".join(pair) in known
+        if pair in seen or not is_known:
+            raise ValueError(
+                "A merge must be two pieces of the vocabulary, with one space between them in a "
+                "file, and must make another one; it is there once, as its position is its rank. "
+                "Are the two files of one model? "
+                f"Received: {' '.join(map(str, pair))!r:.60}{' twice' * (pair in seen)}"
+            )
+        seen.add(pair)

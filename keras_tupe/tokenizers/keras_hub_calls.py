@@ -8,14 +8,15 @@ strings and tensors of the Keras backend in plain Python, but TensorFlow tensors
 import random
 
 import keras
+import numpy as np
 import tensorflow as tf
 
-from keras_tupe.tokenizers._batches import holds_strings, string_tensor
+from keras_tupe.tokenizers.abstract_tokenizer import string_tensor
 from keras_tupe.tokenizers.mask_tokens import mask_tokens
-from keras_tupe.tokenizers.pack_segments import pack_segments
-from keras_tupe.tokenizers.pack_text import (
+from keras_tupe.tokenizers.rows import (
     framed,
     next_tokens,
+    pack_segments,
     pack_text,
     prompt_problems,
     refuse,
@@ -166,12 +167,25 @@ def prompt_rows(preprocessor, x, sequence_length):
 
 def check_labels(y):
     """Refuses text as labels: Keras reads a bare tuple of two as (x, y)."""
-    if y is not None and holds_strings(y):
+    if y is not None and _holds_strings(y):
         raise ValueError(
             "Labels must be numbers, but text came instead: Keras reads a bare tuple of two "
             "as (x, y). Pass a pair of texts as preprocessor((first, second), y=None), and in a "
             f"dataset as ((first, second), labels). Received: y={y!r:.80}"
         )
+
+
+def _holds_strings(values):
+    while isinstance(values, (list, tuple)) and values:
+        values = values[0]
+    dtype = getattr(values, "dtype", None)
+    if dtype is None:
+        return isinstance(values, (str, bytes))
+    if isinstance(dtype, tf.DType):
+        return dtype == tf.string
+    if getattr(dtype, "kind", "") == "O":
+        return _holds_strings(np.asarray(values).ravel().tolist())
+    return getattr(dtype, "kind", "") in ("U", "S")
 
 
 def labels_of_rows(y, sample_weight, rows):

@@ -6,19 +6,25 @@ import os
 import numpy as np
 import tensorflow as tf
 import tensorflow_text
-from google.protobuf.message import DecodeError
 from tensorflow_text.python.ops.sentencepiece_tokenizer import gen_sentencepiece_tokenizer
 
 from keras_tupe._new_folder import write_bytes
-from keras_tupe.tokenizers._files import read_bytes
+from keras_tupe._vocabulary_files import (
+    BYTE,
+    CONTROL,
+    UNKNOWN,
+    USER_DEFINED,
+    not_a_sentencepiece_model,
+    parse_sentencepiece,
+    piece_field,
+    read_bytes,
+)
 from keras_tupe.tokenizers._offsets import (
     cover_split_characters,
     numpy_rows,
     through_normalisation,
 )
-from keras_tupe.tokenizers._sentencepiece_proto import ModelProto, PieceType
-from keras_tupe.tokenizers._special_tokens import ALBERT, TUPE, first_known
-from keras_tupe.tokenizers.abstract_tokenizer import AbstractTokenizer
+from keras_tupe.tokenizers.abstract_tokenizer import ALBERT, TUPE, AbstractTokenizer, first_known
 
 _SCORE_OF_COMMAS = 100  # as transformers has it: more than any piece of a text costs
 _SPACE = "\u2581"  # how SentencePiece writes a space
@@ -70,13 +76,14 @@ class SentencePieceBpe(AbstractTokenizer):
                 f"Received: {type(model).__name__}"
             )
         self._model = bytes(model)
-        proto, pieces = _parse(self._model)
+        fields, found, _ = parse_sentencepiece(self._model)
+        pieces = [piece.text for piece in found]
         special = first_known(pieces, TUPE, ALBERT, TUPE)
         super().__init__(pieces, special, lowercase, name="sentence_piece_bpe")
         self._drops_accents = special is ALBERT
-        self._op = _make_op(proto, special)
-        self._mask_op = _make_op(proto, special, user_defined=special.mask)
-        self._piece_sizes = np.array([_size(piece) for piece in proto.pieces])
+        self._op = _make_op(fields, found, special)
+        self._mask_op = _make_op(fields, found, special, special.mask)
+        self._piece_sizes = np.array([_size(piece) for piece in found])
         self._space_id = pieces.index(_SPACE) if _SPACE in pieces else -1
 
     def save(self, path):
@@ -128,43 +135,32 @@ class SentencePieceBpe(AbstractTokenizer):
 
 def _size(piece):
     """Bytes that a piece of the model stands for, spaces apart; -1 if it is a byte or unknown."""
-    if piece.type in (PieceType.BYTE, PieceType.UNKNOWN):
-        return -1
-    return len(piece.piece.replace(_SPACE, "").encode())
+    is_text = piece.kind not in (BYTE, UNKNOWN)
+    return len(piece.text.replace(_SPACE, "").encode()) if is_text else -1
 
 
-def _parse(model):
-    try:
-        proto = ModelProto.FromString(model)
-    except DecodeError as error:
-        raise ValueError(_not_a_model(model)) from error
-    pieces = [piece.piece for piece in proto.pieces]
-    if not pieces:
-        raise ValueError(_not_a_model(model))
-    if not all(isinstance(piece, str) for piece in pieces):
-        raise ValueError(f"{_not_a_model(model)}, of which a piece is not UTF-8")
-    return proto, pieces
-
-
-def _make_op(proto, special, user_defined=None):
+def _make_op(fields, pieces, special, user_defined=None):
     """Makes the op with special tokens that plain text cannot contain, but for `user_defined`."""
-    changed = type(proto)()
-    changed.CopyFrom(proto)
-    for piece in changed.pieces:
-        if piece.piece == user_defined:
-            piece.type = PieceType.USER_DEFINED
-        elif piece.piece in special.texts and piece.type != PieceType.UNKNOWN:
-            piece.type = PieceType.CONTROL
-        # hardly ever one piece: a digit and the comma behind it
-        if special is ALBERT and piece.piece.endswith(",") and piece.piece[-2:-1].isdigit():
-            piece.score -= _SCORE_OF_COMMAS
-    model = changed.SerializeToString(deterministic=True)
+    left, changed = iter(pieces), []
+    for number, value, whole in fields:
+        if number == 1:
+            piece = next(left)
+            if piece.text == user_defined:
+                piece = piece._replace(kind=USER_DEFINED)
+            elif piece.text in special.texts and piece.kind != UNKNOWN:
+                piece = piece._replace(kind=CONTROL)
+            # hardly ever one piece: a digit and the comma behind it
+            if special is ALBERT and piece.text.endswith(",") and piece.text[-2:-1].isdigit():
+                piece = piece._replace(score=piece.score - _SCORE_OF_COMMAS)
+            whole = piece_field(piece, value)
+        changed.append(whole)
+    model = b"".join(changed)
     try:
         op = tensorflow_text.SentencepieceTokenizer(model)
         op._model_resource = _NamedModel(model)
-        op.tokenize([piece.piece for piece in changed.pieces])  # which a damaged one cannot
+        op.tokenize([piece.text for piece in pieces])  # which a damaged one cannot
     except tf.errors.OpError as error:
-        raise ValueError(_not_a_model(model)) from error
+        raise not_a_sentencepiece_model(model) from error
     return op
 
 
@@ -184,10 +180,3 @@ class _NamedModel(tf.saved_model.experimental.TrackableResource):
         return gen_sentencepiece_tokenizer.sentencepiece_op(
             model=self._model, shared_name=self._model_name
         )
-
-
-def _not_a_model(model):
-    return (
-        "This is not a SentencePiece model. Give the content or the path of the .model file that "
-        f"SentencePiece's trainer wrote. Received: {len(model)} bytes, {model[:20]!r}"
-    )

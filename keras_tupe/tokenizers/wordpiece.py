@@ -1,5 +1,6 @@
 """BERT's WordPiece."""
 
+import functools
 import os
 import re
 
@@ -7,13 +8,13 @@ import tensorflow as tf
 import tensorflow_text
 
 from keras_tupe._new_folder import write_bytes
-from keras_tupe.tokenizers._bert_normalizer import bert_normalized, of_any_character
-from keras_tupe.tokenizers._files import read_text
+from keras_tupe._vocabulary_files import read_lines
 from keras_tupe.tokenizers._offsets import numpy_rows, through_normalisation
-from keras_tupe.tokenizers._special_tokens import BERT, MPNET, first_known
-from keras_tupe.tokenizers.abstract_tokenizer import AbstractTokenizer
+from keras_tupe.tokenizers.abstract_tokenizer import BERT, MPNET, AbstractTokenizer, first_known
 
 _MAX_PIECE_BYTES = 256  # of the op, without the leading ##
+_PLAIN = r"[\t\n\r -~]*"  # what needs no more than ASCII's lower case
+_DROPPED = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x{9f}\x{FFFD}\p{Cf}\p{Co}]"
 _WRONG = re.compile(r"[\s\0\ud800-\udfff]")
 
 
@@ -58,7 +59,9 @@ class WordPiece(AbstractTokenizer):
     file_name = "vocabulary.txt"
 
     def __init__(self, vocabulary, lowercase=True):
-        pieces = _read(vocabulary) if isinstance(vocabulary, (str, os.PathLike)) else vocabulary
+        pieces = (
+            read_lines(vocabulary) if isinstance(vocabulary, (str, os.PathLike)) else vocabulary
+        )
         pieces = list(pieces)
         _check(pieces)
         special = first_known(pieces, MPNET, BERT)
@@ -103,12 +106,6 @@ class WordPiece(AbstractTokenizer):
         return self._op.detokenize(ids)
 
 
-def _read(path):
-    # Only at line ends: str.splitlines would also cut at Unicode's separators.
-    lines = [line.rstrip("\r") for line in read_text(path, "vocabulary").split("\n")]
-    return lines[:-1] if not lines[-1] else lines
-
-
 def _check(pieces):
     for index, piece in enumerate(pieces):
         if not isinstance(piece, str):
@@ -124,3 +121,50 @@ def _check(pieces):
                 "and no white space, NUL or half of a surrogate pair. Remove it or give one piece "
                 f"per line. Received: {piece!r:.60} at position {index}"
             )
+
+
+# BERT's normalization of text, the same in Python and in graphs
+
+
+def bert_normalized(strings, lowercase):
+    """Returns strings as `tokenizers.normalizers.BertNormalizer` has them, spaces apart.
+
+    Control characters go, punctuation gets spaces around it and, with `lowercase`, accents and case
+    go too. `FastBertTokenizer` does the rest; its own lower case would fold compatible characters
+    (a superscript two to 2) and keep the accents of some Greek letters.
+    """
+    plain = tf.strings.lower(strings) if lowercase else strings
+    odd = tf.where(~tf.strings.regex_full_match(strings, _PLAIN))  # (others, 1)
+
+    def with_others():
+        found = of_any_character(tf.gather_nd(strings, odd), lowercase)
+        return tf.tensor_scatter_nd_update(plain, odd, found)
+
+    return tf.cond(tf.size(odd) > 0, with_others, lambda: plain)
+
+
+def of_any_character(strings, lowercase):
+    """As `bert_normalized`, by the long way for all strings: what becomes of parts of one."""
+    found = tf.strings.regex_replace(strings, _DROPPED, "")
+    if lowercase:
+        found = tensorflow_text.normalize_utf8(found, "NFD")
+        found = _lowered(tf.strings.regex_replace(found, r"\p{Mn}", ""))
+    return tf.strings.regex_replace(found, r"\p{P}", r" \0 ")
+
+
+def _lowered(strings):
+    """Returns strings in lower case, each character alone; `tf.strings.lower` asks for a locale."""
+    upper, lower = map(tf.constant, _cases())
+    codes = tf.strings.unicode_decode(strings, "UTF-8")
+    flat = codes.flat_values
+    place = tf.minimum(tf.searchsorted(upper, flat), tf.size(upper) - 1)
+    flat = tf.where(tf.gather(upper, place) == flat, tf.gather(lower, place), flat)
+    return tf.strings.unicode_encode(codes.with_flat_values(flat), "UTF-8")
+
+
+@functools.cache
+def _cases():
+    """Returns the code points that have another one as their lower case, ascending, and these."""
+    found = {code: chr(code).lower() for code in range(0x1F000)}
+    found = {code: ord(low) for code, low in found.items() if len(low) == 1 and ord(low) != code}
+    return list(found), list(found.values())

@@ -7,9 +7,9 @@ devices.
 
 from keras_tupe.trainer.checkpoints import Checkpoints
 from keras_tupe.trainer.flops import step_flops
-from keras_tupe.trainer.inverse_square_root import InverseSquareRoot
-from keras_tupe.trainer.linear_warmup_decay import LinearWarmupDecay
+from keras_tupe.trainer.loop import Loop
 from keras_tupe.trainer.optimizer import adamw
+from keras_tupe.trainer.schedules import InverseSquareRoot, LinearWarmupDecay
 from keras_tupe.trainer.strategies import cluster, join, make_strategy
 from keras_tupe.trainer.trainer import NonFiniteError, Trainer
 from keras_tupe.trainer.training_state import read_state, write_state
@@ -18,6 +18,7 @@ __all__ = [
     "Checkpoints",
     "InverseSquareRoot",
     "LinearWarmupDecay",
+    "Loop",
     "NonFiniteError",
     "Trainer",
     "adamw",

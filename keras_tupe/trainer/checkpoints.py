@@ -12,6 +12,7 @@ import safetensors
 import safetensors.numpy
 
 from keras_tupe._json_file import parse_json
+from keras_tupe._new_folder import write_bytes
 
 _NAME = re.compile(r"step_(\d{10})\.safetensors")
 _FACTS = "keras_tupe"  # in the header
@@ -90,16 +91,7 @@ class Checkpoints:
         arrays = {name: np.array(array, order="C") for name, array in arrays.items()}
         facts = {"step": step, **facts}
         facts["sha256"] = _hash(arrays, facts)
-        partial = self.folder / f".{self.path(step).name}.partial"
-        partial.unlink(missing_ok=True)  # a link to elsewhere is not followed
-        try:
-            with open(partial, "xb") as file:
-                file.write(safetensors.numpy.save(arrays, {_FACTS: json.dumps(facts)}))
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, self.path(step))
-        finally:
-            partial.unlink(missing_ok=True)
+        write_bytes(self.path(step), safetensors.numpy.save(arrays, {_FACTS: json.dumps(facts)}))
         _flush_folder(self.folder)
         self.tidy()
 
@@ -132,7 +124,7 @@ class Checkpoints:
 
     def tidy(self):
         """Removes checkpoints that need not stay, and what a killed process left of others."""
-        for rest in self.folder.glob(".step_*.partial"):
+        for rest in self.folder.glob(".unfinished-step_*"):
             rest.unlink(missing_ok=True)
         for old in self.steps()[: -self.keep]:
             if old not in self.keep_steps:

@@ -315,15 +315,8 @@ class Trainer:
     def gradients(self, trainable, seeds, data, counts, step, scale, replica, others=None):
         """Returns loss and gradients of a replica, summed over its micro-batches.
 
-        Args:
-            trainable: values of the model's trainable variables.
-            seeds: values of its seed generators.
-            data: inputs, targets and weights of the replica.
-            counts: what each loss of the whole batch is divided by, see `Losses`.
-            step: number of the step.
-            scale: factor of the loss, in float16.
-            replica: number of the replica.
-            others: values of all non-trainable variables, where they are not read by themselves.
+        `trainable`, `seeds` and `others` are values of the model's variables; `data` are inputs,
+        targets and weights of the replica, `counts` those of the whole batch (see `Losses`).
         """
         set_remat(self.model, self.remat)
 
@@ -354,23 +347,14 @@ class Trainer:
         return (loss * ops.cast(scale, loss.dtype) if self.scales else loss), loss
 
     def outcome(self, data):
-        """Returns the outputs of a replica in evaluation, and sums and counts of its losses.
-
-        Args:
-            data: inputs, targets and weights of the replica.
-        """
+        """Returns the outputs of a replica in evaluation, and sums and counts of its losses."""
         inputs, targets, weights = data
         outputs = self._answer(inputs, targets, training=False)
         sums = self.losses.sums(targets, outputs, weights)
         return outputs, sums, self.losses.counts(targets, weights)
 
     def measure(self, data, outputs):
-        """Adds outputs of a replica to the metrics.
-
-        Args:
-            data: inputs, targets and weights of the replica.
-            outputs: what the model answers to them.
-        """
+        """Adds outputs of a replica to the metrics."""
         _, targets, weights = data
         targets, outputs = self.losses.named(targets), self.losses.named(outputs)
         weights = self.losses.named(weights, "weights")

@@ -42,11 +42,7 @@ def _rule(words, holds, keep=lambda value: value, of_option=None):
 
 
 def checked(function):
-    """Returns the rule of a `setting` that a check has, see `keras_tupe.check`.
-
-    Args:
-        function: the check, of name and value.
-    """
+    """Returns the rule of a `setting` of a check, a `function` as those of `keras_tupe.check`."""
 
     def rule(name, value):
         function(name, value)
@@ -106,7 +102,7 @@ class TrunkConfig:
     num_heads: int = setting(COUNT, "Number of attention heads.", MISSING)
     hidden_dim: int = setting(COUNT, "Width of the hidden states.", MISSING)
     intermediate_dim: int = setting(COUNT, "Width of the feed-forward networks.", MISSING)
-    position: str = setting(METHOD, "Positional method, see `keras-tupe methods`.", "tupe_r")
+    position: str = setting(METHOD, "Positional method, see `keras-tupe list methods`.", "tupe_r")
     position_options: Mapping | None = setting(ANY, "Options of the positional method.")
     dropout: float = setting(SHARE, "Dropout rate, 0 to below 1.", 0.1)
     max_sequence_length: int = setting(COUNT, "Rows of position tables, tokens >= 1.", 512)

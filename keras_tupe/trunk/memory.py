@@ -44,9 +44,6 @@ def call_with_memory(backbone, inputs, memory=None):
         >>> x, memory = call_with_memory(backbone, given, memory)
         >>> tuple(x.shape), tuple(memory["hidden_states"].shape)
         ((1, 4, 16), (1, 1, 4, 16))
-
-    References:
-        Dai et al. Transformer-XL. ACL 2019. https://arxiv.org/abs/1901.02860
     """
     if not isinstance(getattr(backbone, "trunk", None), Trunk):
         raise TypeError(

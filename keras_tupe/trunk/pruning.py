@@ -33,10 +33,6 @@ def prune_heads(model, heads):
         >>> model = keras_tupe.TupeBackbone(100, 2, 4, 16, 32)
         >>> prune_heads(model, {0: [1, 3], 1: [0]}).kept_heads
         [[0, 2], [1, 2, 3]]
-
-    References:
-        Michel, Levy, Neubig. Are Sixteen Heads Really Better than One? NeurIPS 2019.
-        https://arxiv.org/abs/1905.10650
     """
     config = backbone_of(model).config
     before = config.heads
@@ -127,7 +123,8 @@ def _check_share(share):
 def prune_weights(model, share, seed=None):
     """Returns a copy of a model with the smallest weights of its encoder set to zero.
 
-    Of each kernel (matrix or tensor of a dense layer) by itself, and n its number of weights:
+    Equation (Han et al. 2015; of encoders Gordon et al. 2020), of each kernel (matrix or tensor of
+    a dense layer) by itself, with n its number of weights:
 
         W_i = 0 for the round(share n) smallest |W_i|
 
@@ -147,11 +144,6 @@ def prune_weights(model, share, seed=None):
         >>> model = prune_weights(keras_tupe.TupeBackbone(100, 1, 2, 16, 32), 0.25)
         >>> share_of_zeros(model)
         0.25
-
-    References:
-        Han et al. Learning both Weights and Connections for Efficient Neural Networks. NeurIPS
-        2015. https://arxiv.org/abs/1506.02626
-        Gordon, Duh, Andrews. Compressing BERT. RepL4NLP 2020. https://arxiv.org/abs/2002.08307
     """
     _check_share(share)
     generator = None if seed is None else np.random.default_rng(seed)
@@ -174,11 +166,7 @@ def kernels(model):
 
 
 def share_of_zeros(model):
-    """Returns the share of zeros among the weights that `prune_weights` prunes, in [0, 1].
-
-    Args:
-        model: a `TupeBackbone`, or a task with one.
-    """
+    """Returns the share of zeros among the weights of a `model` that `prune_weights` prunes."""
     values = [keras.ops.convert_to_numpy(kernel) for kernel in kernels(model)]
     return sum(int(np.sum(v == 0)) for v in values) / sum(v.size for v in values)
 

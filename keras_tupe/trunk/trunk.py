@@ -9,6 +9,7 @@ from keras import ops
 from keras_tupe import layers
 from keras_tupe.layers._dense import Dense
 from keras_tupe.layers._normalization import LayerNormalization
+from keras_tupe.layers._parts import Configured
 
 # What a position method must hand on to an attention layer, by what it would lack.
 _ASKED = {
@@ -181,7 +182,7 @@ def _checked_embedding(layer, config):
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class _MemoryAndSegment(keras.layers.Layer):
+class _MemoryAndSegment(Configured, keras.layers.Layer):
     """Zeros of the length of memory and segment, for layers that read no more than the length."""
 
     def __init__(self, length, **kwargs):
@@ -190,9 +191,6 @@ class _MemoryAndSegment(keras.layers.Layer):
 
     def call(self, hidden_states):
         return ops.zeros((1, self.length, hidden_states.shape[-1]), hidden_states.dtype)
-
-    def get_config(self):
-        return {**super().get_config(), "length": self.length}
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")

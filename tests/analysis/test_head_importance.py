@@ -8,7 +8,7 @@ from tolerances import in_float64
 
 from keras_tupe.analysis import head_importance
 from keras_tupe.models import prune_heads
-from training.check_method.numpy_encoder import encode
+from training.check.method.numpy_encoder import encode
 
 CASE = Case("tupe_r")
 GIVEN = inputs(random_ids(3, 6), lengths=[6, 4, 5])

@@ -6,8 +6,6 @@ from keras_tupe.analysis import (
     name_patterns,
     remove_row_constants,
     toeplitz_energy,
-    toeplitz_factors,
-    toeplitz_from_factors,
     toeplitz_part,
 )
 
@@ -80,21 +78,6 @@ def test_toeplitz_energy_sees_row_constants_only_where_they_are_counted():
     assert toeplitz_energy(rows, "counted") < 1
 
 
-@pytest.mark.parametrize("length", [1, 2, 3, 16, 129])
-def test_proposition_1_every_toeplitz_matrix_is_g_d_g_star(length):
-    values = RNG.normal(size=(HEADS, 2 * length - 1))
-    waves, diagonal = toeplitz_factors(values)
-    assert waves.shape == (length, 2 * length)
-    assert diagonal.shape == (HEADS, 2 * length)
-    np.testing.assert_allclose(toeplitz_from_factors(waves, diagonal), toeplitz(values), atol=1e-12)
-    for j, k in [(0, 0), (0, 1), (length - 1, 2 * length - 1)]:  # the waves as they are printed
-        printed = np.exp(1j * np.pi * (j + 1) * k / length) / np.sqrt(2 * length)
-        np.testing.assert_allclose(waves[j, k], printed, atol=1e-12)
-    alone, of_one = toeplitz_factors(values[1])
-    np.testing.assert_array_equal(alone, waves)  # vectors of positions, the same for every bias
-    np.testing.assert_allclose(of_one, diagonal[1])
-
-
 @pytest.mark.parametrize("length", [1, 2, LENGTH])
 def test_removing_row_constants_leaves_a_function_of_distance_and_changes_nothing_else(length):
     matrices = toeplitz(RNG.normal(size=(HEADS, 2 * length - 1)))
@@ -132,8 +115,5 @@ def test_what_is_no_matrix_per_head_is_refused(matrices, error, message):
 def test_other_mistakes_are_answered_with_a_sentence():
     with pytest.raises(ValueError, match="'ignored' or 'counted'. Received: row_constants='no'"):
         toeplitz_energy(np.zeros((1, 3, 3)), "no")
-    for shape in ((4,), (2, 2, 3)):
-        with pytest.raises(ValueError, match=r"\(2n - 1,\).*one value per dist.*Received: values"):
-            toeplitz_factors(np.zeros(shape))
     with pytest.raises(ValueError, match="length >= 5"):
         name_patterns(np.zeros((1, 4, 4)))

@@ -8,7 +8,7 @@ import pytest
 from bert_cases import PIECES, scrambled, tiny_inputs
 from golden_cases import assert_close
 
-from keras_tupe.convert import from_keras_hub_bert
+from keras_tupe.convert import from_keras_hub_bert, load
 
 SIZES = {"max_sequence_length": 9, "num_segments": 2}
 
@@ -42,7 +42,7 @@ def answers(model, inputs):
 
 def test_a_preset_computes_what_keras_hub_does_but_for_what_the_report_says(preset):
     folder, theirs = preset
-    model, report = from_keras_hub_bert(folder)
+    model, report = load(folder)
     assert model.backbone.position == "absolute"
     assert len(report.kept) == len(model.weights) == len(theirs.weights)
     assert not report.new
@@ -60,21 +60,16 @@ def test_a_preset_computes_what_keras_hub_does_but_for_what_the_report_says(pres
         assert part in str(report)
 
 
-def test_an_encoder_alone_gets_a_new_head(tmp_path):
+@pytest.mark.parametrize("head", [None, keras_hub.models.BertTextClassifier])
+def test_an_encoder_gets_a_new_head_and_that_of_another_task_is_dropped(head, tmp_path):
     backbone = scrambled(keras_hub.models.BertBackbone(13, 1, 3, 15, 8, **SIZES))
-    backbone.save_to_preset(str(tmp_path))
+    (head(backbone, num_classes=2) if head else backbone).save_to_preset(str(tmp_path))
     model, report = from_keras_hub_bert(str(tmp_path))
     assert {path.split("/")[0] for path in report.new} == {"mlm_head"}
+    assert list(report.dropped) == (["task.weights.h5"] if head else [])
+    assert ("BertTextClassifier" in str(report)) == bool(head)
     expected = backbone.get_layer("pooled_dense").kernel
     np.testing.assert_array_equal(model.backbone.get_layer("pooled_dense").kernel, expected)
-
-
-def test_the_head_of_another_task_is_dropped_and_said_to_be(tmp_path):
-    backbone = keras_hub.models.BertBackbone(13, 1, 3, 15, 8, **SIZES)
-    keras_hub.models.BertTextClassifier(backbone, num_classes=2).save_to_preset(str(tmp_path))
-    _, report = from_keras_hub_bert(tmp_path)
-    assert list(report.dropped) == ["task.weights.h5"]
-    assert "BertTextClassifier" in str(report)
 
 
 @pytest.mark.parametrize("lowercase", [True, pytest.param(False, marks=pytest.mark.slow)])

@@ -61,7 +61,7 @@ PAGE = """# Page
 
 <!-- run -->
 ```bash
-keras-tupe methods
+keras-tupe list methods
 ```
 
 1. In a list:
@@ -104,7 +104,7 @@ def test_blocks_are_found_with_their_markers():
     ("line", "told"),
     [
         ("keras-tupe pretrain --data rows --steps 20", None),
-        ("keras-tupe check-method mine.py | tee log.txt  # a comment", None),
+        ("keras-tupe check mine.py | tee log.txt  # a comment", None),
         ("KERAS_BACKEND=jax keras-tupe pretrain \\\n  --data rows > log 2>&1 &", None),
         ("for seed in 0 1; do\n  keras-tupe pretrain --data rows --seed $seed\ndone", None),
         ("keras-tupe pretrain --config laptop --data rows && python -m docs --draft", None),

@@ -29,11 +29,13 @@ def test_every_command_has_a_page_and_a_line(pages):
 def test_every_option_stands_in_a_table(pages):
     for one in commands.all_commands():
         page = pages[f"reference/commands/{one.page}"]
-        for field in dataclasses.fields(one.settings()):
-            if "help" in field.metadata:
-                name = field.name.replace("_", "-")
-                written = rf"(--{name}|{field.name.upper()})"
-                assert re.search(rf"^\| `{written}`", page, re.MULTILINE), (one.name, field.name)
+        for part in one.tasks() or [one]:
+            _, _, text = page.partition(f"# {part.words}\n")
+            for field in dataclasses.fields(part.settings()):
+                if "help" in field.metadata:
+                    name = field.name.replace("_", "-")
+                    written = rf"^\| `(--{name}|{field.name.upper()})`"
+                    assert re.search(written, text, re.MULTILINE), (part.name, field.name)
 
 
 def test_options_stand_under_the_headings_of_the_settings(pages):

@@ -129,6 +129,8 @@ def test_an_origin_is_the_command_as_it_is_typed_today_with_commit_and_machine(f
         "file: {source}`benchmarks/results/run.json`.\n"
     )
     assert wrapped("python -m benchmarks.exports") == "python -m benchmarks.exports"
+    before = "python -m training.finetune_glue P --max-train-rows 8600"
+    assert wrapped(before) == "keras-tupe finetune glue P --limit 8600"
 
 
 def test_the_commands_of_the_results_are_commands_of_today():

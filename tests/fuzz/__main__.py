@@ -31,25 +31,6 @@ _ROOM_BYTES = 3 * 2**30  # of memory that an execution may take, on top of all t
 _SLICE_SECONDS = 0.3
 
 
-def all_readers():
-    """Returns the readers by name."""
-    from fuzz_rooms import add_rooms
-
-    add_rooms()
-    import fuzz_convert_readers
-    import fuzz_data_readers
-    import fuzz_model_readers
-    import fuzz_training_readers
-
-    modules = (
-        fuzz_data_readers,
-        fuzz_convert_readers,
-        fuzz_training_readers,
-        fuzz_model_readers,
-    )
-    return {reader.name: reader for module in modules for reader in module.READERS}
-
-
 class Tally:
     """What came of the executions of one reader, in values that JSON can hold."""
 
@@ -76,6 +57,7 @@ def work(names, seed, starts, seconds, folder):
         folder: where `now.json` says what is being done, and `tallies.json` what was found.
     """
     from fuzz_engine import Attack
+    from fuzz_rooms import all_readers
 
     readers = all_readers()
     attacks, tallies, numbers = {}, {}, {}
@@ -196,6 +178,7 @@ def repeat(name, seed, number, keep):
     import traceback
 
     from fuzz_engine import Attack
+    from fuzz_rooms import all_readers
 
     reader = all_readers()[name]
     shutil.rmtree(keep, ignore_errors=True)
@@ -229,12 +212,10 @@ def main():
     if options.number is not None:
         repeat(options.reader[0], options.seed, options.number, options.keep)
         return
-    known = all_readers()
-    names = [
-        name
-        for name in known
-        if not options.reader or any(wanted in name for wanted in options.reader)
-    ]
+    from fuzz_rooms import all_readers
+
+    wanted = options.reader or [""]
+    names = [name for name in all_readers() if any(word in name for word in wanted)]
     names = [name for name in names if not any(word in name for word in options.without)]
     totals = attack_all(names, options.seed, options.minutes)
     print(report(totals))

@@ -11,6 +11,8 @@ import numpy as np
 from fuzz_bytes import changed_bytes
 from fuzz_values import changed_json
 
+from keras_tupe._vocabulary_files import parse_sentencepiece, piece_field
+
 _SHAPES = ("()", "(0,)", "(-1,)", "(1,)", "(2**40,)", "(1099511627776,)", "(3, 3)", "[2]", "(2.5,)")
 _SHAPES += ("(True,)", "None", "(1,)*9", "(" * 200 + ")" * 200, "9" * 5_000, "(2,", "'x'")
 _KINDS = ("<f8", ">f4", "|O", "<U4", "|S0", "|V7", "<c16", "<M8[s]", "|b1", "<f2", "x", "", "<f99")
@@ -151,31 +153,30 @@ def _change_attribute(item, random):
 
 def changed_spm(content, random):
     """Returns a SentencePiece model with another piece, or other bytes."""
-    from keras_tupe.tokenizers._sentencepiece_proto import ModelProto
-
     if random.random() < 0.3:
         return changed_bytes(content, random)
-    model = ModelProto.FromString(content)
-    piece = random.choice(model.pieces)
+    fields, pieces, _ = parse_sentencepiece(content)
+    place = random.randrange(len(pieces))
+    piece, others = pieces[place], [whole for number, _, whole in fields if number != 1]
     kind = random.randrange(7)
     if kind == 0:
         texts = ["", "a\0b", "\0", "<s>", "<unk>", "x" * 70_000, "\u2581", "<0x00>", "<0xZZ>", "\n"]
-        piece.piece = random.choice(texts)
+        pieces[place] = piece._replace(text=random.choice(texts))
     elif kind == 1:
-        piece.type = random.choice([0, 1, 2, 3, 4, 5, 6, 7, -1, 2**31 - 1])
+        pieces[place] = piece._replace(kind=random.choice([*range(8), 2**64 - 1, 2**31 - 1]))
     elif kind == 2:
-        piece.score = random.choice([float("nan"), float("inf"), float("-inf"), 1e38])
+        scores = [float("nan"), float("inf"), float("-inf"), 1e38]
+        pieces[place] = piece._replace(score=random.choice(scores))
     elif kind == 3:
-        del model.pieces[random.randrange(len(model.pieces))]
+        del pieces[place]
     elif kind == 4:
-        model.pieces.add().CopyFrom(piece)
+        pieces.append(piece)
     elif kind == 5:
-        del model.pieces[random.randrange(len(model.pieces)) :]
+        del pieces[place:]
     else:
-        rest = bytearray(model.SerializeToString())
-        rest += random.choice([b"\x12\x02\x18\x01", b"\x12\x02\x18\x07", b"\x1a\x02\x12\x00"])
-        return bytes(rest)
-    return model.SerializeToString()
+        more = [b"\x12\x02\x18\x01", b"\x12\x02\x18\x07", b"\x1a\x02\x12\x00"]
+        others.append(random.choice(more))
+    return b"".join([*map(piece_field, pieces), *others])
 
 
 def changed_gzip(content, random):

@@ -12,6 +12,7 @@ import torch_cases
 from fuzz_engine import Reader
 from golden_cases import GOLDEN
 
+from keras_tupe._vocabulary_files import read_lines
 from keras_tupe.convert import (
     from_hf,
     from_keras_hub_bert,
@@ -23,7 +24,7 @@ from keras_tupe.convert._folder import read_hf_weights, read_json
 from keras_tupe.convert.architectures import CONVERTERS
 from keras_tupe.convert.hugging_face import read_config
 from keras_tupe.convert.sentence_transformers import read_settings
-from keras_tupe.convert.tokenizer_files import read_pieces, read_vocabulary
+from keras_tupe.convert.tokenizer_files import read_vocabulary
 from keras_tupe.convert.tupe_checkpoint import read_fairseq_dictionary
 from keras_tupe.tokenizers import ByteLevelBpe
 
@@ -202,7 +203,7 @@ READERS = [
     Reader(
         "pieces",
         lambda folder: (folder / "vocab.txt").write_text("\n".join(bert_cases.PIECES)) and None,
-        lambda folder: (folder / "vocab.txt").is_file() and read_pieces(folder / "vocab.txt"),
+        lambda folder: (folder / "vocab.txt").is_file() and read_lines(folder / "vocab.txt"),
     ),
     Reader("KerasHub BERT", _write_keras_hub, from_keras_hub_bert, quick=3),
     Reader(

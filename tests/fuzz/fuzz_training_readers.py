@@ -16,14 +16,15 @@ from fuzz_engine import Reader
 from keras_tupe.data import find_sources
 from keras_tupe.data.rows.json_record import write_json, write_sealed_json
 from keras_tupe.export.folder import write_card
-from training import compare, saved_models
+from training import compare
 from training.command import config_file
 from training.command import grid as command_grid
 from training.command import log as pretrain_log
 from training.draw import sources
-from training.finetune_glue import settings as glue_settings
-from training.finetune_seq2seq.data import read_pairs
-from training.finetune_squad import run as finetune_squad_run
+from training.finetune.seq2seq.pairs import read_pairs
+from training.finetune.squad import runs as finetune_squad_run
+from training.finetune.tasks import glue as glue_settings
+from training.list import model_table
 from training.prepare import folder as prepare_folder
 from training.prepare import inspect
 from training.prepare import settings as prepare_settings
@@ -84,8 +85,8 @@ def _read_reports(folder):
 
 def _write_reports(folder):
     (folder / "glue").mkdir()
-    tasks = {"rte": {"columns": {"rte": {"score": 60.0}}}}
-    write_json(folder / "glue" / "results.json", {"tasks": tasks, "average": 60.0, "seconds": 3})
+    found = {"rte": {"columns": {"rte": {"score": 60.0}}}}
+    write_json(folder / "glue" / "results.json", {"tasks": found, "average": 60.0, "seconds": 3})
 
 
 def _write_runs(folder):
@@ -270,7 +271,7 @@ READERS = [
     Reader(
         "cards of exports",
         _write_cards,
-        lambda folder: saved_models.model_table(folder),
+        model_table,
         files=("*/card.json",),
         quick=12,
     ),

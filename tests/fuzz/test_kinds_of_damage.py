@@ -4,17 +4,13 @@ import json
 import re
 import shutil
 
-import fuzz_convert_readers
-import fuzz_data_readers
-import fuzz_model_readers
-import fuzz_training_readers
 import numpy as np
 import pytest
 from fuzz_engine import FINDING, REFUSED, Attack
+from fuzz_rooms import all_readers
 from fuzz_values import nested
 
-MODULES = (fuzz_data_readers, fuzz_convert_readers, fuzz_training_readers, fuzz_model_readers)
-READERS = {reader.name: reader for module in MODULES for reader in module.READERS}
+READERS = all_readers()
 QUICK = [name for name, reader in READERS.items() if reader.quick > 7]
 RUN, SETTINGS = "ablation/runs/absolute/seed-0", "ablation/runs/absolute/seed-0/settings.json"
 
@@ -63,185 +59,80 @@ def set_to(*path, value):
 
 # === One value is of another kind, too large, or of another place ===
 
+# Reader and file -> rows of a place in it, another value there, and words of the refusal.
+MASK_500 = {"kind": "wordpiece", "file": "vocabulary.txt", "size": 500, "lowercase": True}
+MASK_500 |= {"sha256": "", "pad_id": 0, "unknown_id": 1, "start_id": 2, "end_id": 3, "mask_id": 500}
+MASK_500 |= {"special_ids": [0, 1, 2, 3, 500]}
+NOT = "not what was written"
+BACKBONE = ("export: backbone config", "assets.extra/keras_tupe_backbone.json")
 VALUES = {
-    "length true": ("prepared rows", "preparation.json", ("length",), True, "not what was"),
-    "length 2**60": ("prepared rows", "preparation.json", ("length",), 2**60, "not what was"),
-    "length 2**39": ("prepared rows", "preparation.json", ("length",), 2**39, "must hold rows of"),
-    "vocabulary a list": (
-        *("prepared rows", "preparation.json", ("vocabulary",)),
-        ["a"],
-        "not what was written",
-    ),
-    "an id true": (
-        "prepared rows",
-        "preparation.json",
-        ("vocabulary", "unknown_id"),
-        True,
-        "not what was written",
-    ),
-    "an id 500": (
-        *("prepared rows", "preparation.json", ("vocabulary",)),
-        {"kind": "wordpiece", "file": "vocabulary.txt", "size": 500, "lowercase": True}
-        | {"sha256": "", "pad_id": 0, "unknown_id": 1, "start_id": 2, "end_id": 3, "mask_id": 500}
-        | {"special_ids": [0, 1, 2, 3, 500]},
-        "not what was written",
-    ),
-    "another folder's file": (
-        *("prepared rows", "preparation.json", ("sha256", "../../../../etc/passwd")),
-        "",
-        "not what was written",
-    ),
-    "splits a text": ("prepared rows", "preparation.json", ("splits",), "x", "not what was"),
-    "rows a text": (
-        *("prepared rows", "preparation.json", ("splits", "train", "rows")),
-        "41",
-        "not what was written",
-    ),
-    "position a list": (
-        *("export: backbone config", "assets.extra/keras_tupe_backbone.json"),
-        ("config", "position"),
-        ["t5"],
-        "does not make one",
-    ),
-    "config a list": (
-        *("export: backbone config", "assets.extra/keras_tupe_backbone.json"),
-        ("config",),
-        [],
-        "does not make one",
-    ),
-    "class_name a list": (
-        *("export: backbone config", "assets.extra/keras_tupe_backbone.json"),
-        ("config", "dtype", "class_name"),
-        [],
-        "does not make one",
-    ),
-    "initializer_range a text": (
-        *("export: backbone config", "assets.extra/keras_tupe_backbone.json"),
-        ("config", "initializer_range"),
-        "x",
-        "does not make one",
-    ),
-    "a part named by half a character": (
-        *("Hugging Face: weights in parts", "model.safetensors.index.json"),
-        ("weight_map", "cls.predictions.bias"),
-        "\ud800",
-        "is not there",
-    ),
-    "a method that is a list": (
-        "compare",
-        "run0/settings.json",
-        ("settings", "position"),
-        [],
-        "A run",
-    ),
-    "a method's file 3": (
-        "compare",
-        "run0/settings.json",
-        ("settings", "position_file"),
-        3,
-        "A run",
-    ),
-    "an ablation's method 3": (
-        "ablation",
-        SETTINGS,
-        ("settings", "position"),
-        3,
-        "position is not",
-    ),
-    "steps true": ("ablation", SETTINGS, ("settings", "steps"), True, "steps is not an integer"),
-    "options a text": (
-        *("ablation", SETTINGS, ("settings", "position_options")),
-        '"x"',
-        "must be a dictionary",
-    ),
-    "options nested": (
-        *("ablation", SETTINGS, ("settings", "position_options")),
-        nested(10_000),
-        "nested too deeply",
-    ),
-    "a command that is null": (
-        "ablation",
-        f"{RUN}/glue/results.json",
-        ("command",),
-        None,
-        "NoneType",
-    ),
-    "a score of text": (
-        *("ablation", f"{RUN}/squad/results.json", ("f1", "mean")),
-        "3",
-        "SQuAD F1 is 3",
-    ),
-    "a run's commit a list": ("ablation", SETTINGS, ("commit",), ["x"], "and its commit"),
-    "changes that are a number": (
-        *("experiment: results", f"{RUN}/glue/results.json", ("changes",)),
-        3,
-        "changes must be a list",
-    ),
-    "an input's settings a number": (
-        *("prepare: inspect", "rows/preparation.json", ("fingerprint",)),
-        2.5,
-        "other settings",
-    ),
-    "scores that are a list": (
-        "ablation",
-        f"{RUN}/glue/results.json",
-        ("tasks",),
-        [],
-        "results of a",
-    ),
-    "weights of infinite number": (
-        *("ablation", f"{RUN}/preset/metadata.json", ("parameter_count",)),
-        float("inf"),
-        "number of weights",
-    ),
-    "settings of a grid's run": ("grid", "seed-0/settings.json", ("seed",), [0], "other settings"),
-    "a metric beyond floats": (
-        "cards of exports",
-        "a/card.json",
-        ("metrics", "loss"),
-        10**400,
-        "card",
-    ),
-    "a card's file elsewhere": (
-        *("cards of exports", "a/card.json", ("sha256", "../../../../../../etc/passwd")),
-        "",
-        "is not a file of the export",
-    ),
-    "infinite layers": (
-        "small files of a preset",
-        "config.json",
-        ("config", "num_layers"),
-        1e999,
-        "--",
-    ),
-    "answers that are numbers": (
-        "SQuAD predictions",
-        "predictions.json",
-        ("a",),
-        3,
-        "must be a text",
-    ),
-    "KerasHub's layers 2**40": (
-        *("KerasHub BERT", "config.json", ("config", "num_layers")),
-        2**40,
-        "by the configuration there are at least",
-    ),
-    "KerasHub's layers true": (
-        *("KerasHub BERT", "config.json", ("config", "num_layers")),
-        True,
-        "num_layers must be an integer > 0",
-    ),
-    "KerasHub's config a list": ("KerasHub BERT", "config.json", ("config",), ["x"], "is missing"),
-    "an experiment's file a number": (
-        *("prepare: inspect", "rows/preparation.json", ("corpus_hash",)),
-        3,
-        "record of the folder",
-    ),
-}
+    ("prepared rows", "preparation.json"): [
+        ("length", True, NOT),
+        ("length", 2**60, NOT),
+        ("length", 2**39, "must hold rows of"),
+        ("vocabulary", ["a"], NOT),
+        ("vocabulary/unknown_id", True, NOT),
+        ("vocabulary", MASK_500, NOT),
+        (("sha256", "../../../../etc/passwd"), "", NOT),
+        ("splits", "x", NOT),
+        ("splits/train/rows", "41", NOT),
+    ],
+    BACKBONE: [
+        ("config/position", ["t5"], "does not make one"),
+        ("config", [], "does not make one"),
+        ("config/dtype/class_name", [], "does not make one"),
+        ("config/initializer_range", "x", "does not make one"),
+    ],
+    ("Hugging Face: weights in parts", "model.safetensors.index.json"): [
+        ("weight_map/cls.predictions.bias", "\ud800", "is not there"),
+    ],
+    ("compare", "run0/settings.json"): [
+        ("settings/position", [], "A run"),
+        ("settings/position_file", 3, "A run"),
+    ],
+    ("ablation", SETTINGS): [
+        ("settings/position", 3, "position is not"),
+        ("settings/steps", True, "steps is not an integer"),
+        ("settings/position_options", '"x"', "must be a dictionary"),
+        ("settings/position_options", nested(10_000), "nested too deeply"),
+        ("commit", ["x"], "and its commit"),
+    ],
+    ("ablation", f"{RUN}/glue/results.json"): [
+        ("command", None, "NoneType"),
+        ("tasks", [], "results of a"),
+    ],
+    ("ablation", f"{RUN}/squad/results.json"): [("f1/mean", "3", "SQuAD F1 is 3")],
+    ("experiment: results", f"{RUN}/glue/results.json"): [("changes", 3, "changes must be a list")],
+    ("prepare: inspect", "rows/preparation.json"): [
+        ("fingerprint", 2.5, "other settings"),
+        ("corpus_hash", 3, "record of the folder"),
+    ],
+    ("ablation", f"{RUN}/preset/metadata.json"): [
+        ("parameter_count", float("inf"), "number of weights"),
+    ],
+    ("grid", "seed-0/settings.json"): [("seed", [0], "other settings")],
+    ("cards of exports", "a/card.json"): [
+        ("metrics/loss", 10**400, "card"),
+        (("sha256", "../../../../../../etc/passwd"), "", "is not a file of the export"),
+    ],
+    ("small files of a preset", "config.json"): [("config/num_layers", float("inf"), "--")],
+    ("SQuAD predictions", "predictions.json"): [("a", 3, "must be a text")],
+    ("KerasHub BERT", "config.json"): [
+        ("config/num_layers", 2**40, "by the configuration there are at least"),
+        ("config/num_layers", True, "num_layers must be an integer > 0"),
+        ("config", ["x"], "is missing"),
+    ],
+}  # fmt: skip
+CASES = [
+    pytest.param(*where, *row, id=f"{where[0]}, {row[0]}: {row[1]!r:.20}")
+    for where, rows in VALUES.items()
+    for row in rows
+]
 
 
-@pytest.mark.parametrize(("name", "file", "path", "value", "expected"), VALUES.values(), ids=VALUES)
+@pytest.mark.parametrize(("name", "file", "path", "value", "expected"), CASES)
 def test_a_value_that_cannot_be_is_refused(name, file, path, value, expected, attacks):
+    path = path.split("/") if isinstance(path, str) else path
     found = outcome(attacks(name), file, set_to(*path, value=value))
     assert (found.kind, found.key) == (REFUSED, "")
     assert expected in found.text

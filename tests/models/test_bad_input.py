@@ -14,10 +14,12 @@ from keras_tupe.models import (
     TupeBackbone,
     TupeMaskedLM,
     TupeMaskedLMPreprocessor,
+    TupeSpanExtractor,
     TupeTextClassifier,
     TupeTextClassifierPreprocessor,
     TupeTokenizer,
 )
+from keras_tupe.trainer import Trainer
 from keras_tupe.trunk.config import TrunkConfig
 
 SIZES = {"vocabulary_size": 23, "num_layers": 1, "num_heads": 2, "hidden_dim": 10}
@@ -189,40 +191,90 @@ def test_an_impossible_number_of_classes():
         check_helpful(error, f"num_classes={value!r}")
 
 
-# Inputs: eager calls, symbolic calls, and the paths of `predict` and `fit`
+# Inputs: eager and symbolic calls, arrays, data sets, the trainer
+
+IDS, ONES, LABELS = random_ids(4, 7).astype("int32"), np.ones((4, 7), "int32"), np.arange(4) % 2
 
 
-def model_and_inputs(kind):
-    """Returns a fresh model with good inputs for it."""
-    given = inputs(random_ids(4, 7))
-    if kind == "backbone":
-        return backbone(), given
-    if kind == "classifier":
-        return TupeTextClassifier(backbone(), num_classes=2), given
-    where = np.tile(np.array([[1, 3]], "int32"), (4, 1))
-    return TupeMaskedLM(backbone()), {**given, "mask_positions": where}
+@pytest.fixture(scope="module")
+def models():
+    """Of each kind a model, good inputs and good labels; nobody trains them."""
+    given = {"token_ids": IDS, "padding_mask": ONES}
+    segments, where = np.zeros((4, 7), "int32"), np.tile([[1, 3]], (4, 1)).astype("int32")
+    return {
+        "backbone": (backbone(), given, None),
+        "classifier": (TupeTextClassifier(backbone(), 2), given, LABELS),
+        "segments": (
+            TupeTextClassifier(backbone(num_segments=2), 2),
+            {**given, "segment_ids": segments},
+            LABELS,
+        ),
+        "masked_lm": (TupeMaskedLM(backbone()), {**given, "mask_positions": where}, IDS[:, :2]),
+        "spans": (TupeSpanExtractor(backbone()), given, np.ones((4, 2), int)),
+    }
 
 
-KINDS = pytest.mark.parametrize("kind", ["backbone", "classifier", "masked_lm"])
-_FLAT = {"token_ids": np.ones(7, int), "padding_mask": np.ones(7, int)}
-WRONG = {
-    "float ids": ({"token_ids": np.ones((4, 7))}, TypeError, "`token_ids` must hold integers"),
-    "boolean ids": ({"token_ids": np.ones((4, 7), bool)}, TypeError, "must hold integers"),
-    "float mask": ({"padding_mask": np.ones((4, 7))}, TypeError, "integers or booleans"),
-    "shorter mask": ({"padding_mask": np.ones((4, 6), int)}, ValueError, "(4, 6)"),
-    "mask of one column": ({"padding_mask": np.ones((4, 1), int)}, ValueError, "(4, 1)"),
-    "mask of another batch": ({"padding_mask": np.ones((5, 7), int)}, ValueError, "(5, 7)"),
-    "flat ids": (_FLAT, ValueError, "(batch, length)"),
+ROWS = {
+    "float ids": ({"token_ids": ONES * 1.0}, TypeError, "`token_ids` must hold integers"),
+    "boolean ids": ({"token_ids": ONES > 0}, TypeError, "must hold integers"),
+    "float mask": ({"padding_mask": ONES * 1.0}, TypeError, "integers or booleans"),
+    "shorter mask": ({"padding_mask": ONES[:, :6]}, ValueError, r"\(4, 6\)"),
+    "mask of one column": ({"padding_mask": ONES[:, :1]}, ValueError, r"\(4, 1\)"),
+    "mask of another batch": ({"padding_mask": ONES[[0] * 5]}, ValueError, r"\(5, 7\)"),
+    "flat ids": ({"token_ids": ONES[0], "padding_mask": ONES[0]}, ValueError, "batch, length"),
+    "a negative id": ({"token_ids": ONES * -7}, ValueError, r"lie in \[0, .*23\).*-7"),
+    "a large id": ({"token_ids": ONES * 50}, ValueError, r"lie in \[0, .*23\).*50"),
+    "long rows": (inputs(random_ids(4, 18)), ValueError, "max_sequence_length=17 tokens"),
 }
+BAD = {
+    **{f"backbone: {what}": ("backbone", *row) for what, row in ROWS.items()},
+    **{f"classifier: {what}": ("classifier", *row) for what, row in ROWS.items()},
+    "float segments": ("segments", {"segment_ids": ONES * 1.0}, TypeError, "`segment_ids` must"),
+    "few segments": ("segments", {"segment_ids": ONES[:, :6]}, ValueError, r"\(4, 6\)"),
+    "a third segment": ("segments", {"segment_ids": ONES * 2}, ValueError, r"\[0, 2\)|=2"),
+    "float positions": ("masked_lm", {"mask_positions": ONES * 1.0}, TypeError, "hold integers"),
+    "few positions": ("masked_lm", {"mask_positions": ONES[:3, :2]}, ValueError, "mask_positions"),
+    "flat positions": ("masked_lm", {"mask_positions": ONES[:, 0]}, ValueError, "mask_positions"),
+    "a far position": ("masked_lm", {"mask_positions": ONES * 7}, ValueError, r"\[0, 7\).*7"),
+    "a negative position": ("masked_lm", {"mask_positions": -ONES}, ValueError, r"0, 7\).*-1"),
+    "a third class": ("classifier", {"labels": LABELS + 1}, ValueError, r"\[0, 2\).*2"),
+    "a negative class": ("classifier", {"labels": LABELS - 1}, ValueError, r"\[0, 2\).*-1"),
+    "a label beyond the pieces": ("masked_lm", {"labels": IDS[:, :2] + 23}, ValueError, "0, 23"),
+    "a span beyond the row": ("spans", {"labels": np.full((4, 2), 7)}, ValueError, r"0, 7\).*7"),
+    "a negative span": ("spans", {"labels": np.full((4, 2), -1)}, ValueError, r"0, 7\).*-1"),
+}  # fmt: skip
 
 
-@KINDS
-def test_wrong_inputs_are_refused_in_eager_calls(kind):
-    model, given = model_and_inputs(kind)
-    for wrong, error_class, part in WRONG.values():
-        with pytest.raises(error_class, match="Received") as error:
-            model({**given, **wrong})
-        check_helpful(error, part)
+def case(what, models):
+    """Returns the model of a case, its inputs and its labels."""
+    kind, changes, *_ = BAD[what]
+    model, given, labels = models[kind]
+    given = {**given, **{name: x for name, x in changes.items() if name != "labels"}}
+    return model, given, changes.get("labels", labels)
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_what_does_not_fit_is_refused_at_every_door(what, models):
+    (model, given, labels), (_, changes, error, words) = case(what, models), BAD[what]
+    calls = []
+    if "labels" not in changes:
+        calls += [lambda: model(given)]
+    if labels is not None:
+        calls += [lambda: model.fit(given, labels, verbose=0)]
+        calls += [lambda: model.evaluate(given, labels, verbose=0)]
+        calls += [lambda: model.train_on_batch(given, labels)]
+        calls += [lambda: model.test_on_batch(given, labels)]
+        if "labels" not in changes:
+            calls += [lambda: model.predict(given, verbose=0)]
+    for call in calls:
+        with pytest.raises(error, match=words) as found:
+            call()
+        check_helpful(found)
+
+
+@pytest.mark.parametrize("kind", ["backbone", "classifier", "masked_lm"])
+def test_inputs_are_a_whole_dictionary(kind, models):
+    model, given, _ = models[kind]
     for missing in given:
         with pytest.raises(ValueError, match=missing):
             model({name: value for name, value in given.items() if name != missing})
@@ -236,63 +288,57 @@ def test_wrong_inputs_are_refused_in_eager_calls(kind):
     for dtype in ("float32", "bool") if kind == "backbone" else ():
         with pytest.raises(TypeError, match="integers"):
             model({"token_ids": keras.Input((7,), dtype=dtype), "padding_mask": mask})
-    for bad in (23, -1):
-        given["token_ids"][2, 3] = bad
-        with pytest.raises(ValueError, match="vocabulary_size=23") as error:
-            model(given)
-        check_helpful(error, f"token id={bad}")
 
 
-def test_wrong_inputs_are_refused_by_compiled_paths(tensorflow):
-    model, given = model_and_inputs("classifier")
-    target = np.array([0, 1, 1, 0])
-    long = (inputs(random_ids(4, 18)), ValueError, "max_sequence_length=17 tokens")
-    names = ("float ids", "float mask", "shorter mask", "mask of one column")
-    for wrong, error_class, part in (*map(WRONG.get, names), long):
-        wrong = {**given, **wrong}
-        for call in (
-            lambda wrong=wrong: model.predict_on_batch(wrong),
-            lambda wrong=wrong: model.train_on_batch(wrong, target),
-            lambda wrong=wrong: model.fit(wrong, target, verbose=0),
-        ):
-            with pytest.raises(error_class, match="Received") as error:
-                call()
-            check_helpful(error, part)
+def test_validation_data_and_what_a_trainer_is_given_are_checked_before_the_training(models):
+    model, given, labels = models["classifier"]
+    with pytest.raises(ValueError, match=r"`labels` must lie in \[0, 2\)"):
+        model.fit(given, labels, validation_data=(given, labels + 1), verbose=0)
+    assert int(model.optimizer.iterations) == 0
+    trainer = Trainer(model)
+    trainer.compile(keras.optimizers.SGD())
+    for call in (trainer.fit, trainer.evaluate):
+        with pytest.raises(ValueError, match=r"`labels` must lie in \[0, 2\)"):
+            call(given, labels + 1, verbose=0)
+        with pytest.raises(ValueError, match=r"\[0, 23\).*-7"):
+            call({**given, "token_ids": ONES * -7}, labels, verbose=0)
+    assert trainer.step == 0
 
 
-def test_a_mask_of_another_shape_never_passes_even_where_lengths_are_unknown(tensorflow):
+@pytest.mark.parametrize(
+    "what",
+    [
+        *(f"classifier: {x}" for x in ("shorter mask", "a negative id", "a large id")),
+        "a negative class",
+        "a negative position",
+    ],
+)
+def test_what_stops_a_graph_is_told_in_a_sentence(what, models, tensorflow):
+    model, given, labels = case(what, models)  # as batches whose shapes TensorFlow does not know
+    specs = {name: tensorflow.TensorSpec([None, None], "int32") for name in given}
+    targets = tensorflow.TensorSpec([None] * labels.ndim, "int64")
+    rows = tensorflow.data.Dataset.from_generator(
+        lambda: iter([(given, labels.astype("int64"))]), output_signature=(specs, targets)
+    )
+    with pytest.raises(ValueError, match="lie in .0, |shape of ids") as error:
+        model.evaluate(rows, verbose=0)
+    assert "\n" not in str(error.value)
+
+
+def test_labels_of_other_losses_are_not_looked_at():
+    model = TupeTextClassifier(backbone(), 1)
+    model.compile(keras.optimizers.SGD(), loss="mse", run_eagerly=True)
+    model.train_on_batch(inputs(random_ids(4, 7)), np.array([2.5, -1.0, 0.0, 4.0]))
+
+
+def test_a_mask_of_another_shape_never_passes_even_where_lengths_are_unknown(models, tensorflow):
     # After a second length TensorFlow traces without lengths, and the check at the door is blind.
-    model, given = model_and_inputs("backbone")
+    model, given, _ = models["backbone"]
     model.predict(given, verbose=0)
     model.predict(inputs(random_ids(4, 9)), verbose=0)
-    for mask in (np.ones((4, 1), "int32"), np.ones((4, 6), "int32")):
+    for mask in (ONES[:, :1], ONES[:, :6]):
         with pytest.raises((ValueError, tensorflow.errors.InvalidArgumentError)):
             model.predict({**given, "padding_mask": mask}, verbose=0)
     if not tensorflow.config.list_physical_devices("GPU"):  # where a gather returns zeros
-        given["token_ids"][2, 3] = 23
-        with pytest.raises(tensorflow.errors.InvalidArgumentError, match="23 is not in"):
-            model.predict(given, verbose=0)
-
-
-def test_segment_ids_are_checked_like_token_ids():
-    model = backbone(num_segments=2)
-    given = {**inputs(random_ids(4, 7)), "segment_ids": np.zeros((4, 7), "int32")}
-    assert model(given)["sequence_output"].shape == (4, 7, 10)
-    for wrong, error_class in (
-        (np.zeros((4, 7)), TypeError),
-        (np.zeros((4, 6), "int32"), ValueError),
-        (np.full((4, 7), 2, "int32"), ValueError),
-    ):
-        with pytest.raises(error_class, match="Received") as error:
-            model({**given, "segment_ids": wrong})
-        check_helpful(error)
-
-
-def test_mask_positions_must_be_integers_for_every_row_of_the_batch():
-    model, given = model_and_inputs("masked_lm")
-    with pytest.raises(TypeError, match="`mask_positions` must hold integers") as error:
-        model({**given, "mask_positions": np.ones((4, 2))})
-    check_helpful(error, "float")
-    for wrong in (np.ones((1, 2), "int32"), np.ones((3, 2), "int32"), np.ones(4, "int32")):
-        with pytest.raises(ValueError, match="mask_positions"):
-            model({**given, "mask_positions": wrong})
+        with pytest.raises(tensorflow.errors.InvalidArgumentError, match="50 is not in"):
+            model.predict({**given, "token_ids": ONES * 50}, verbose=0)

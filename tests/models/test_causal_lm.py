@@ -10,7 +10,7 @@ import pytest
 from generation_cases import LENGTH, causal_lm, logits_of, text_model, without_cache
 from interpreters import python
 from keras import ops
-from position_cases import VOCABULARY, inputs, random_ids
+from position_cases import inputs, random_ids
 from tolerances import in_float64
 
 from keras_tupe import (
@@ -46,28 +46,6 @@ def test_logits_are_products_with_the_token_embedding():
     trained = ops.convert_to_numpy(model(inputs(token_ids), training=True))
     np.testing.assert_allclose(trained, wanted, atol=in_float64(1e-12))
     assert len(model.weights) == len(model.backbone.weights)
-
-
-def test_a_token_changes_nothing_before_it():
-    model, token_ids = causal_lm(), random_ids(1, 7)
-    other = token_ids.copy()
-    other[0, 4:] = (other[0, 4:] + 1) % VOCABULARY
-    before, after = logits_of(model, token_ids), logits_of(model, other)
-    np.testing.assert_array_equal(before[:, :4], after[:, :4])
-    assert (before[:, 4:] != after[:, 4:]).any(-1).all()
-
-
-@NO_POOLER
-def test_the_loss_is_the_mean_over_real_tokens():
-    model = causal_lm(dtype="float32", num_layers=1)
-    token_ids, weight = random_ids(2, 6), np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]], "float32")
-    given = inputs(token_ids[:, :-1], [5, 2])
-    losses = -np.take_along_axis(
-        log_softmax(ops.convert_to_numpy(model(given))), token_ids[:, 1:, None], axis=-1
-    )[..., 0]
-    model.compile()
-    got = model.test_on_batch(given, token_ids[:, 1:], sample_weight=weight)
-    assert np.ravel(got)[0] == pytest.approx((losses * weight).sum() / 7, rel=1e-4)
 
 
 @pytest.mark.slow
@@ -218,21 +196,6 @@ assert np.array(found["token_ids"]).tolist() == without_cache(model, ids, [2, 4]
 
 
 # Files
-
-
-@pytest.mark.parametrize(
-    "loader",
-    [TupeCausalLM, pytest.param(keras_hub.models.CausalLM, marks=pytest.mark.slow)],
-)
-def test_a_preset_writes_as_before(loader, tmp_path, tensorflow):
-    model = text_model()
-    model.save_to_preset(str(tmp_path))
-    loaded = loader.from_preset(str(tmp_path))
-    assert type(loaded) is TupeCausalLM
-    assert type(loaded.preprocessor) is TupeCausalLMPreprocessor
-    for each in (model, loaded):
-        each.compile(sampler="greedy")
-    assert loaded.generate(PROMPTS) == model.generate(PROMPTS)
 
 
 @pytest.mark.parametrize("pattern", ["full", "causal"])

@@ -37,7 +37,7 @@ from keras_tupe.models import (
 from keras_tupe.trainer import LinearWarmupDecay, Trainer, adamw
 from keras_tupe.trunk.pruning import kernels
 from keras_tupe.trunk.steps import Steps
-from training.check_method.numpy_encoder import encode
+from training.check.method.numpy_encoder import encode
 
 HEADS, KEY_DIM = 5, 3
 # no layer keeps heads 1 and 4; the heads of layer 0 are not next to each other

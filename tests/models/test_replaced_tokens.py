@@ -68,16 +68,6 @@ def test_chosen_tokens_are_masked_and_the_text_is_the_label():
     assert set(np.unique(used)) == {False, True}
 
 
-def test_examples_do_not_depend_on_their_batch():
-    text = batch()[1]["replaced_token"]
-    whole, _, _ = RULE.examples(text, np.arange(ROWS), seed=5)
-    part, _, _ = RULE.examples(text[3:5], np.arange(3, 5), seed=5)
-    for name, value in part.items():
-        np.testing.assert_array_equal(value, whole[name][3:5])
-    other, _, _ = RULE.examples(text, np.arange(ROWS), seed=6)
-    assert (other["sampling_noise"] != whole["sampling_noise"]).any()
-
-
 def test_noise_is_uniform():
     rows = np.full((4000, LENGTH), 7)
     noise = RULE.examples(rows, np.arange(4000), seed=1)[0]["sampling_noise"]

@@ -10,11 +10,11 @@ from keras import ops
 from position_cases import METHOD_NAMES, WIDTH, Case, encoder, inputs, outputs, random_ids
 from tolerances import in_float64
 
-from keras_tupe import TupeBackbone, TupeCausalLM, call_with_memory, positions, with_memory_length
+from keras_tupe import TupeCausalLM, call_with_memory, positions, with_memory_length
 from keras_tupe.analysis import mean_attention_scores, position_logits, seen_keys
 from keras_tupe.layers import PlainSelfAttention
 from keras_tupe.layers._recomputation import set_remat
-from training.check_method import segments
+from training.check.method import segments
 
 CAUSAL = {"attention_pattern": "causal"}
 SEGMENTS = {**CAUSAL, "memory_length": 4, "segment_length": 3}
@@ -40,7 +40,7 @@ def columns(given, start, end=None):
 
 
 def test_which_methods_have_a_memory():
-    """Each of these answers as segments one after the other: `check_method`, for every method."""
+    """Each answers as segments one after the other: `keras-tupe check`, for every method."""
     known = segments.with_memory(map(tied, METHOD_NAMES))
     without = {case.name for case in map(tied, METHOD_NAMES)} - {case.name for case in known}
     assert without == {"absolute", "sinusoidal", "bert_r", "free_table"}
@@ -162,14 +162,6 @@ def test_another_memory_for_the_same_weights():
     near(outputs(longer.backbone, given)[0], outputs(whole, given)[0])
     cut = outputs(with_memory_length(whole, 0, segment_length=3), given)[0]
     near(cut[:, 3:6], outputs(whole, columns(given, 3, 6))[0])
-
-
-def test_presets_keep_the_memory(tmp_path):
-    model, given = encoder(TUPE, "float32", **SEGMENTS), inputs(random_ids(2, 11))
-    model.save_to_preset(str(tmp_path))
-    again = TupeBackbone.from_preset(str(tmp_path))
-    assert (again.memory_length, again.segment_length) == (4, 3)
-    np.testing.assert_array_equal(outputs(again, given)[0], outputs(model, given)[0])
 
 
 # What is refused

@@ -12,7 +12,7 @@ from tolerances import in_float64
 from keras_tupe import TupeBackbone, TupeCausalLM, TupeMaskedLM
 from keras_tupe.analysis import mean_attention_scores
 from keras_tupe.layers import TokenEmbedding
-from training.check_method.numpy_encoder import encode
+from training.check.method.numpy_encoder import encode
 
 LAYERS = {"num_layers": 4, "num_groups": 2, "embedding_dim": 6}
 TUPE_R = Case("tupe_r")
@@ -43,14 +43,6 @@ def test_layers_of_a_group_have_one_block():
     assert masked.head.dense.kernel.shape == (model.hidden_dim, 6)
     given = {**inputs(random_ids(2, 5)), "mask_positions": np.array([[1], [2]])}
     assert masked(given).shape == (2, 1, model.vocabulary_size)
-
-
-def test_presets_keep_the_sharing(tmp_path):
-    model, given = encoder(TUPE_R, "float32", **LAYERS), inputs(random_ids(3, 7))
-    model.save_to_preset(str(tmp_path))
-    again = TupeBackbone.from_preset(str(tmp_path))
-    assert (again.num_groups, again.embedding_dim) == (2, 6)
-    np.testing.assert_array_equal(outputs(again, given)[0], outputs(model, given)[0])
 
 
 def test_layers_of_one_block_drop_other_elements():

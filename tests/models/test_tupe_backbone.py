@@ -9,8 +9,8 @@ from tolerances import in_float64
 
 import keras_tupe
 from keras_tupe.models import TupeBackbone
-from training.check_method import saving
-from training.check_method.numpy_encoder import encode
+from training.check.method import saving
+from training.check.method.numpy_encoder import encode
 
 TUPE_R, NAMES = Case("tupe_r"), ("sequence_output", "pooled_output")
 
@@ -130,6 +130,24 @@ def test_configurations_files_and_presets_give_the_same_encoder(case, tmp_path):
     saving.check_config(case)
     saving.check_keras_file(case, tmp_path)
     saving.check_preset(case, tmp_path)
+
+
+TRUNKS = {
+    "memory": {"attention_pattern": "causal", "memory_length": 4, "segment_length": 3},
+    "ALBERT": {"num_layers": 4, "num_groups": 2, "embedding_dim": 6, "kept_heads": [[1]] * 4},
+    "window": {"attention_pattern": "sliding_window", "pattern_options": {"every": 2, "window": 3}},
+    "pre-LN": {"normalize_first": True, "normalize_embeddings": False, "layer_norm_epsilon": 1e-3},
+}
+
+
+@pytest.mark.parametrize("changes", TRUNKS.values(), ids=TRUNKS)
+def test_a_preset_keeps_the_trunk(changes, tmp_path):
+    model, given = encoder(Case("tupe_r_tied_cls"), "float32", **changes), inputs(random_ids(2, 13))
+    model.save_to_preset(str(tmp_path))
+    again = TupeBackbone.from_preset(str(tmp_path))
+    assert again.get_config() == {**model.get_config(), "name": again.name}
+    assert all(getattr(again.config, name) == x for name, x in changes.items() if name[0] != "p")
+    np.testing.assert_array_equal(outputs(again, given)[0], outputs(model, given)[0])
 
 
 def test_a_preset_loads_in_another_precision_and_without_weights(tmp_path):

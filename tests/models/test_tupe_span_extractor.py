@@ -40,17 +40,6 @@ def wider(given, more, fill=3):
     }
 
 
-def loss_by_hand(logits, labels, weights):
-    """The equation of the docstring, one label after the other."""
-    total = 0.0
-    for row, (places, shares) in enumerate(zip(labels, weights, strict=True)):
-        for which in (0, 1):
-            values = logits[row, which]
-            chance = np.exp(values[places[which]]) / np.exp(values).sum()
-            total -= shares[which] * np.log(chance)
-    return total / np.sum(weights)
-
-
 def test_logits_are_products_with_a_start_and_an_end_vector():
     model, given = extractor(), some_inputs()
     states = ops.convert_to_numpy(model.backbone(given)["sequence_output"])
@@ -70,25 +59,6 @@ def test_the_width_of_a_batch_does_not_matter(name):
     narrow, wide = answer(model, given), answer(model, wider(given, 5))
     np.testing.assert_allclose(wide[..., :7], narrow, atol=in_float64(1e-12))
     assert (wide[..., 7:] == -1e9).all()
-    labels, weights = np.array([[2, 5], [0, 3], [0, 0]]), np.ones((3, 2))
-    assert loss_by_hand(wide, labels, weights) == pytest.approx(
-        loss_by_hand(narrow, labels, weights)
-    )
-
-
-def test_the_loss_is_the_mean_of_start_and_end():
-    model, given = extractor("float32"), some_inputs()
-    labels = np.array([[2, 5], [0, 3], [0, 0]], "int32")
-    weights = np.array([[1, 1], [0, 1], [0.5, 0]], "float32")
-    wanted = loss_by_hand(answer(model, given), labels, weights)
-    model.compile()
-    for more in (0, 4):
-        batch = wider(given, more)
-        got = model.test_on_batch(batch, labels, sample_weight=weights)
-        assert np.ravel(got)[0] == pytest.approx(wanted, rel=1e-4)
-        got = model.test_on_batch(batch, labels)
-        whole = loss_by_hand(answer(model, given), labels, np.ones((3, 2)))
-        assert np.ravel(got)[0] == pytest.approx(whole, rel=1e-4)
 
 
 def test_it_can_be_made_longer():

@@ -14,8 +14,7 @@ from tiny_vocabularies import BYTE_PAIRS
 from keras_tupe.data import piece_characters, word_starts
 from keras_tupe.models import TupeMaskedLMPreprocessor, TupeTokenizer
 from keras_tupe.tokenizers import ByteLevelBpe, mask_tokens, pack_segments
-from keras_tupe.tokenizers._byte_pieces import BYTES
-from keras_tupe.tokenizers.byte_level_bpe import _cut_words
+from keras_tupe.tokenizers.byte_level_bpe import BYTES, _cut_words
 
 THEIRS = json.loads((BYTE_PAIRS / "ids.json").read_text(encoding="utf-8"))
 OPS = {kind: ByteLevelBpe(BYTE_PAIRS / kind / "vocab.json") for kind in ("gpt2", "roberta")}

@@ -14,7 +14,7 @@ from tiny_vocabularies import BERT_TOKENS, SENTENCES, sentencepiece_model, wordp
 
 from keras_tupe.data import train_sentencepiece_bpe
 from keras_tupe.tokenizers import SentencePieceBpe, WordPiece, _offsets
-from keras_tupe.tokenizers._bert_normalizer import of_any_character
+from keras_tupe.tokenizers.wordpiece import of_any_character
 
 SPACE = "\u2581"
 KNOWING = ["letters", "letters_cased", "bytes", "bytes_cased"]  # nothing is unknown to them

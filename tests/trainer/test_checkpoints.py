@@ -80,7 +80,7 @@ def test_saving_removes_what_killed_processes_left_and_nothing_else(saved):
     before = files(saved.folder)
     saved.save(11, {"other": np.zeros(3)}, {})  # nor writes what is there
     assert files(saved.folder) == before
-    shutil.copy(saved.path(7), saved.folder / f".{saved.path(8).name}.partial")
+    shutil.copy(saved.path(7), saved.folder / f".unfinished-{saved.path(8).name}")
     (saved.folder / "notes.txt").write_text("mine")
     saved.save(12, ARRAYS, FACTS)
     left = sorted(path.name for path in saved.folder.iterdir())
@@ -142,7 +142,7 @@ def test_no_flipped_bit_goes_unseen(saved):
 def test_a_link_in_the_place_of_a_partial_file_is_not_followed(saved, tmp_path):
     mine = tmp_path / "mine.txt"
     mine.write_text("mine")
-    (saved.folder / f".{saved.path(12).name}.partial").symlink_to(mine)
+    (saved.folder / f".unfinished-{saved.path(12).name}").symlink_to(mine)
     saved.save(12, ARRAYS, FACTS)
     assert mine.read_text() == "mine"
     assert_same(saved.read(12)[0], ARRAYS)
@@ -253,6 +253,6 @@ def test_a_save_that_is_killed_at_any_moment_leaves_whole_checkpoints(tmp_path):
     assert ended.returncode == 0, ended.stderr.decode()
     facts = json.loads(ended.stderr)
     assert facts["kills"] > 15
-    parts = {f".step_{step:010d}.safetensors.partial" for step in range(1, 5)}
+    parts = {f".unfinished-step_{step:010d}.safetensors" for step in range(1, 5)}
     assert set(facts["left"]) == parts, "every place was hit"
     assert facts["ended"] == facts["kills"] + 1

@@ -58,12 +58,12 @@ def make_model(**kwargs):
     return TupeMaskedLM(TupeBackbone(len(ODDS), 1, 2, 6, 11, **options))
 
 
-def save_preset(folder):
-    """Writes a preset that knows `ODDS` and nothing else; returns the folder."""
+def save_preset(folder, odds=ODDS):
+    """Writes a preset that knows odds of pieces and nothing else; returns the folder."""
     model = make_model()
     for weight in model.weights:
         weight.assign(np.zeros(weight.shape))
-    model.head.output_bias.assign(list(ODDS.values()))
+    model.head.output_bias.assign(list(odds.values()))
     model.preprocessor = TupeMaskedLMPreprocessor(TupeTokenizer(list(ODDS)), LONGEST)
     model.save_to_preset(str(folder))
     return folder
@@ -76,11 +76,11 @@ def words(preset, data, out, *more):
 
 def run(preset, data, out, *more):
     """Runs the command; returns what it wrote in `results.json`, and what it printed and told."""
-    ended = commands.run("evaluate_blimp", *words(preset, data, out, *more))
+    ended = commands.run("evaluate blimp", *words(preset, data, out, *more))
     assert ended.code == 0, ended.err
     return json.loads((out / "results.json").read_text()), ended
 
 
 def failure(preset, data, out, *more):
     """Runs in vain; returns the sentences."""
-    return commands.refusal("evaluate_blimp", *words(preset, data, out, *more))
+    return commands.refusal("evaluate blimp", *words(preset, data, out, *more))

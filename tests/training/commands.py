@@ -81,14 +81,17 @@ def words_of(*words, **options):
 def run(command, *words):
     """Runs a command in this process, as an interpreter would; returns what it leaves.
 
+    The command may be one of several tasks, such as "finetune glue".
+
     What it sets for its process is as before afterwards: precision, graphs, and SIGTERM.
     """
     policy, handler = keras.config.dtype_policy(), signal.getsignal(signal.SIGTERM)
     out, err = io.StringIO(), io.StringIO()
-    main, said = main_of(command), None
+    name, *task = command.split()
+    main, said = main_of(name), None
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = main([str(word) for word in words])
+            code = main([*task, *map(str, words)])
     except SystemExit as stop:
         code = stop.code
         if isinstance(code, str):  # what an interpreter does with it
@@ -158,7 +161,8 @@ def _alone(command, words, log, environment, moment, begin):
     os.dup2(handle, 1)
     os.dup2(handle, 2)
     os.environ |= environment
-    main = main_of(command)
+    name, *task = command.split()
+    main = main_of(name)
     if moment:
         event, pattern, left = moment
 
@@ -172,7 +176,7 @@ def _alone(command, words, log, environment, moment, begin):
         sys.addaudithook(kill_at_the_moment)
     if begin:
         begin()
-    main(words)
+    main([*task, *words])
 
 
 def start(command, words, log, environment=None, moment=None, begin=None):

@@ -82,7 +82,7 @@ learning_rates = [1e-4]
 seeds = 1
 epochs = 1
 length = 16
-max_train_rows = 8
+limit = 8
 """
 LENGTHS = """
 [scales.laptop.squad]
@@ -181,7 +181,7 @@ def make_runs(out, plan, shifts, glue=None):
 
 
 def glue_results(score):
-    """What `training.finetune_glue` writes."""
+    """What `finetune glue` writes."""
     columns = {"rte": score, "mrpc": score + 1}
     return {
         "command": "g",
@@ -197,7 +197,7 @@ def glue_results(score):
 
 
 def make_squad(out, position, run, length, values):
-    """Makes up what `training.finetune_squad` writes; EM is 10 points below F1."""
+    """Makes up what `finetune squad` writes; EM is 10 points below F1."""
     content = {"command": "s", "commit": "abc", "seconds": 30.0, "changes": []}
     for name, shift in (("f1", 0), ("exact_match", -10)):
         found = [value + shift for value in values]

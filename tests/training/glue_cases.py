@@ -124,7 +124,7 @@ def arguments(preset, data, out, *tasks, **options):
 
 def run(preset, data, out, *tasks, **options):
     """Runs in this process; returns `results.json`, and what was printed to both streams."""
-    ended = commands.run("finetune_glue", *arguments(preset, data, out, *tasks, **options))
+    ended = commands.run("finetune glue", *arguments(preset, data, out, *tasks, **options))
     assert ended.code == 0, ended.err
     return results(out), ended.out, ended.err
 
@@ -132,7 +132,7 @@ def run(preset, data, out, *tasks, **options):
 def failure(preset, data, out, *tasks, **options):
     """Runs in vain; returns the sentences, after a check that nothing was begun."""
     before = sorted(pathlib.Path(out).rglob("*")) if out else []
-    message = commands.refusal("finetune_glue", *arguments(preset, data, out, *tasks, **options))
+    message = commands.refusal("finetune glue", *arguments(preset, data, out, *tasks, **options))
     assert (sorted(pathlib.Path(out).rglob("*")) if out else []) == before
     return message
 
@@ -156,4 +156,4 @@ def scores(out):
 def start(preset, data, out, *tasks, **options):
     """Starts a grid in another process; both streams go to `OUT.log`."""
     words = arguments(preset, data, out, *tasks, **options)
-    return commands.start("finetune_glue", words, f"{out}.log")
+    return commands.start("finetune glue", words, f"{out}.log")

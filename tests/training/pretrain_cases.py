@@ -43,7 +43,7 @@ RUNS = {  # of each kind of objective
 }
 RUNS = {name: {"objective": name, **options} for name, options in RUNS.items()}
 # before a checkpoint is whole
-DURING_A_SAVE = ("os.rename", r"\.step_0000000012\.safetensors\.partial", 1)
+DURING_A_SAVE = ("os.rename", r"\.unfinished-step_0000000012\.safetensors", 1)
 
 
 def make_rows(folder, number=41, vocabulary_size=160, more=()):

@@ -12,7 +12,7 @@ from keras_tupe.models import TupeSeq2SeqBackbone, TupeSeq2SeqLM, TupeSeq2SeqLMP
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"0123456789", ".", "##1"]
 LENGTH = 12  # of both rows
 OPTIONS = {
-    **dict.fromkeys(("max_source_length", "max_target_length"), LENGTH),
+    **dict.fromkeys(("length", "target_length"), LENGTH),
     "batch_size": 16,
     "steps": 12,
     "valid_every": 6,
@@ -31,8 +31,9 @@ def write_pairs(path, number, seed=0, most=8):
 def model(**options):
     """Returns a new, tiny model of pairs with a preprocessor."""
     keras.utils.set_random_seed(0)
-    options = {"position": "rope", "max_sequence_length": LENGTH, "dropout": 0.0, **options}
-    backbone = TupeSeq2SeqBackbone(len(WORDS), 1, 2, 8, 16, initializer_range=0.5, **options)
+    options = {"position": "rope", "initializer_range": 0.5, **options}
+    options = {"max_sequence_length": LENGTH, "dropout": 0.0, **options}
+    backbone = TupeSeq2SeqBackbone(len(WORDS), 1, 2, 8, 16, **options)
     text = TupeSeq2SeqLMPreprocessor(TupeTokenizer(WORDS, lowercase=False), LENGTH, LENGTH)
     return TupeSeq2SeqLM(backbone, text)
 
@@ -50,7 +51,7 @@ def arguments(*preset, **options):
 
 def run(*preset, out, **options):
     """Runs in this process; returns `results.json`, and what was printed to both streams."""
-    ended = commands.run("finetune_seq2seq", *arguments(*preset, out=out, **options))
+    ended = commands.run("finetune seq2seq", *arguments(*preset, out=out, **options))
     assert ended.code == 0, ended.err
     return read(out / "results.json"), ended.out, ended.err
 
@@ -58,7 +59,7 @@ def run(*preset, out, **options):
 def failure(*preset, out, **options):
     """Runs in vain; returns the sentences, after a check that no run was left behind."""
     words = arguments(*preset, out=out, **options)
-    message = commands.refusal("finetune_seq2seq", *words)
+    message = commands.refusal("finetune seq2seq", *words)
     assert not list(out.glob("seed-*"))
     return message
 

@@ -85,7 +85,7 @@ def arguments(preset, train, dev, out, **options):
 
 def run(preset, train, dev, out, **options):
     """Runs in this process; returns `results.json`, and what was printed to both streams."""
-    ended = commands.run("finetune_squad", *arguments(preset, train, dev, out, **options))
+    ended = commands.run("finetune squad", *arguments(preset, train, dev, out, **options))
     assert ended.code == 0, ended.err
     return read(out / "results.json"), ended.out, ended.err
 
@@ -93,7 +93,7 @@ def run(preset, train, dev, out, **options):
 def failure(preset, train, dev, out, **options):
     """Runs in vain; returns the sentences, after a check that no run was left behind."""
     before = runs_in(out)
-    message = commands.refusal("finetune_squad", *arguments(preset, train, dev, out, **options))
+    message = commands.refusal("finetune squad", *arguments(preset, train, dev, out, **options))
     assert runs_in(out) == before
     return message
 
@@ -123,4 +123,4 @@ def outcome(out):
 def start(preset, train, dev, out, **options):
     """Starts a command in another process; both streams go to `OUT.log`."""
     words = arguments(preset, train, dev, out, **options)
-    return commands.start("finetune_squad", words, f"{out}.log")
+    return commands.start("finetune squad", words, f"{out}.log")

@@ -43,7 +43,7 @@ class Grid:
 
     Args:
         out: the folder, made if needed.
-        program: as for `FolderLock`.
+        program, makes: as for `FolderLock`.
 
     Raises:
         ValueError: from `with`, if another process works in the folder, or it is of another
@@ -57,9 +57,9 @@ class Grid:
         {'seed-0': {'score': 0}, 'seed-1': {'score': 10}}
     """
 
-    def __init__(self, out, program=None):
+    def __init__(self, out, program=None, makes=()):
         self.out = pathlib.Path(out)
-        self._lock = FolderLock(out, program)
+        self._lock = FolderLock(out, program, makes=makes)
 
     def __enter__(self):
         self._lock.__enter__()

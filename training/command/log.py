@@ -44,6 +44,7 @@ class RunLog:
     Attributes:
         start_seconds: `seconds` of the last row that was kept, 0 for a new run: where the clock
             of a run that goes on starts.
+        valid_steps: steps of the rows of the validation log that were kept.
 
     Raises:
         ValueError: if a file in the folder is not a log of this kind.
@@ -58,6 +59,7 @@ class RunLog:
             _rewind(folder / name, self._columns[name], start_step)
         seconds = read_log(folder / LOG)["seconds"]
         self.start_seconds = seconds[-1] if seconds else 0.0
+        self.valid_steps = read_log(folder / VALID)["step"] if VALID in files else []
         self._events = _Events(folder / TENSORBOARD, start_step) if tensorboard else None
 
     def __enter__(self):

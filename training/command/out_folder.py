@@ -10,12 +10,9 @@ from keras_tupe.data import GLUE_TASKS, PREPARATION_FILE
 _MADE = {
     "prepare": (PREPARATION_FILE,),
     "pretrain": ("settings.json", "checkpoints"),
-    "finetune_glue": (*GLUE_TASKS, "grid.png"),
-    "finetune_seq2seq": ("seed-[0-9]*/predictions.tsv", "unfinished", "curves.png"),
-    "finetune_squad": ("seed-[0-9]*/nbest.json", "squad.png"),
-    "evaluate_blimp": ("paradigms", "blimp.png"),
-    "evaluate_perplexity": ("positions.png",),
-    "evaluate_sts": ("pairs.csv", "sts.png"),
+    "finetune glue": (*GLUE_TASKS, "grid.png"),
+    "finetune seq2seq": ("seed-[0-9]*/predictions.tsv", "unfinished", "curves.png"),
+    "finetune squad": ("seed-[0-9]*/nbest.json", "squad.png"),
     "study": ("study.json",),
     "draw": ("*_position_logits.png", "*_distance_tables.png", "*_attention_block_*.png"),
     "gallery": ("gallery.json", "heads"),
@@ -24,19 +21,23 @@ _MADE = {
 _UNFINISHED = (".lock*", ".work", ".partial*", ".unfinished-*", ".*.partial")
 
 
-def check_own(out, program):
+def check_own(out, program, makes=()):
     """Raises a ValueError if a folder holds files, and none that say that a command made it.
 
     Args:
         out: the folder; there may be none yet.
         program: the command, such as `"pretrain"`.
+        makes: names of what it makes, where it is not known here.
     """
     out = pathlib.Path(out)
     found = sorted(entry.name for entry in out.iterdir()) if out.is_dir() else []
     names = [name for name in found if not _is_any(name, _UNFINISHED)]
-    if not names or _is_made_by(program, out, names):
+    made = _MADE.get(program, makes)
+    if not names or _is_made_by(program, made, out, names):
         return
-    makers = [f"training.{maker}" for maker in _MADE if _is_made_by(maker, out, names)]
+    makers = [
+        f"training.{maker}" for maker in _MADE if _is_made_by(maker, _MADE[maker], out, names)
+    ]
     who = f", as of {makers[0]}" if makers else ""
     raise ValueError(
         f"--out must be a new folder, or one that training.{program} made: choose another. "
@@ -44,9 +45,9 @@ def check_own(out, program):
     )
 
 
-def _is_made_by(program, out, names):
-    made = [name for name in names if _is_any(name, _MADE[program])]
-    made += [path for path in _MADE[program] if "/" in path and any(out.glob(path))]
+def _is_made_by(program, makes, out, names):
+    made = [name for name in names if _is_any(name, makes)]
+    made += [path for path in makes if "/" in path and any(out.glob(path))]
     if program == "pretrain" and made == ["settings.json"]:  # many programs have settings
         return _is_of_a_run(out / made[0])
     return bool(made)

@@ -1,26 +1,19 @@
 """Modules in processes of their own, also where the current folder has a `training` of its own.
 
-`python -m` looks into the current folder first. This file is run by its path, puts the package that
-it is a part of first, and then does as `python -m` does.
+`python -m` looks into the current folder first. This file is run by its path, looks first where the
+package lies that it is a part of, and then does as `python -m` does.
 """
 
 import contextlib
-import importlib.util
 import os
 import runpy
 import sys
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_ROOT = os.path.dirname(_PACKAGE)
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def words_of(module, *words):
-    """Returns the command line of a process that does what `python -m module words` does.
-
-    Args:
-        module: dotted name.
-        *words: strings.
-    """
+    """Returns the command line of a process that does what `python -m module words` does."""
     return [sys.executable, "-P", os.path.abspath(__file__), module, *words]
 
 
@@ -30,8 +23,7 @@ def safe_environment():
     names = ("PYTHONSAFEPATH", "PYTHONPATH")
     before = {name: os.environ.get(name) for name in names}
     os.environ["PYTHONSAFEPATH"] = "1"
-    if not _is_installed():
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_ROOT, before["PYTHONPATH"]]))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_ROOT, before["PYTHONPATH"]]))
     try:
         yield
     finally:
@@ -41,24 +33,7 @@ def safe_environment():
                 os.environ[name] = value
 
 
-def _is_installed():
-    return os.path.basename(_ROOT) in ("site-packages", "dist-packages")
-
-
-def _put_in_place():
-    """Makes `training` the package of this file, whatever the path has first."""
-    if _ROOT not in sys.path:
-        sys.path.insert(0, _ROOT)
-    spec = importlib.util.spec_from_file_location(
-        "training",
-        os.path.join(_PACKAGE, "__init__.py"),
-        submodule_search_locations=[_PACKAGE],
-    )
-    sys.modules["training"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(sys.modules["training"])
-
-
 if __name__ == "__main__":
-    _put_in_place()
+    sys.path.insert(0, _ROOT)
     del sys.argv[0]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

@@ -86,7 +86,7 @@ def parse(text):
     if name not in positions.METHODS:
         raise ValueError(
             f"There is no positional method {name!r}; the nearest is "
-            f"{nearest(name, positions.METHODS)!r}, and `keras-tupe methods` lists all. "
+            f"{nearest(name, positions.METHODS)!r}, and `keras-tupe list methods` has all. "
             f"Received: {text!r}"
         )
     method = positions.get(name)

@@ -16,7 +16,7 @@ def words(settings, always=()):
         if "help" not in field.metadata or (value == field.default and field.name not in always):
             continue
         if field.metadata["positional"]:
-            positional.append(str(value))
+            positional += map(str, value if isinstance(value, tuple) else [value])
         else:
             named[field.name] = value
     return positional + option_words(named)

@@ -2,15 +2,13 @@
 
 import dataclasses
 
-from training.command.checks import no_folder
+from training.command.checks import COUNT, COUNT_OR_ZERO, option, wrong_fields
 from training.command.settings import setting
 from training.command.without_keras import method_names, without_keras
+from training.presets.checks import wrong_new_folder
 
 with without_keras():
     from keras_tupe._json_file import parse_json
-    from keras_tupe._new_folder import check_is_new
-
-FORMATS = ("preset", "huggingface")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,18 +23,19 @@ class Settings:
         None, "Options of the method, as JSON, such as '{\"k\": 64}'."
     )
     graft_length: int | None = setting(
-        None, "Tokens that the method's tables provide for. Default: those of SOURCE."
+        None, "Tokens that the method's tables provide for. Default: those of SOURCE.", rule=COUNT
     )
     position_file: str | None = setting(None, "Python file that defines a positional method.")
     num_global: int | None = setting(
         None,
         "Tokens at the beginning of each row of a Longformer that attend to all and that all "
         "attend to; 0 drops their projections. Default: 1, [CLS].",
+        rule=COUNT_OR_ZERO,
     )
     pair_head: bool = setting(
         False, "Whether the next-sentence head of a Hugging Face BERT is taken too."
     )
-    format: str = setting("preset", f"One of {', '.join(FORMATS)}.")
+    format: str = setting("preset", "What is written.", one_of=("preset", "huggingface"))
     model_type: str | None = setting(
         None,
         "With `--format huggingface`: kind of model to write, such as roberta. Default: the one "
@@ -45,34 +44,17 @@ class Settings:
 
     def problems(self):
         """Returns sentences about what cannot work, before any long work."""
-        found = []
+        found = [*wrong_fields(self).values()]
         if self.source is None:
             found.append("SOURCE must name a file or folder to convert. Received: none")
-        if self.format not in FORMATS:
-            found.append(f"--format must be one of {list(FORMATS)}. Received: {self.format!r}")
         if self.model_type is not None and self.format != "huggingface":
             found.append(
                 f"--model-type needs --format huggingface. Received: --model-type {self.model_type}"
             )
-        if self.graft_options is not None and self.graft is None:
-            found.append("--graft-options needs --graft. Received: --graft-options alone")
-        if self.graft_length is not None:
-            if self.graft is None:
-                found.append("--graft-length needs --graft. Received: --graft-length alone")
-            if self.graft_length < 1:
-                found.append(f"--graft-length must be >= 1. Received: {self.graft_length}")
-        if self.num_global is not None and self.num_global < 0:
-            found.append(f"--num-global must be >= 0. Received: {self.num_global}")
-        return found + self._out() + self._method()
-
-    def _out(self):
-        if self.out is None:
-            return ["--out must name the folder to write. Received: none"]
-        try:
-            check_is_new(self.out)
-        except ValueError as error:
-            return [str(error)]
-        return no_folder(self.out)
+        for name in ("graft_options", "graft_length"):
+            if getattr(self, name) is not None and self.graft is None:
+                found.append(f"{option(name)} needs --graft. Received: {option(name)} alone")
+        return found + wrong_new_folder(self.out) + self._method()
 
     def _method(self):
         is_plain = self.graft is None or (
@@ -92,11 +74,7 @@ class Settings:
         return []
 
     def method_options(self):
-        """Returns the options of the method that is put in, a dictionary.
-
-        Raises:
-            ValueError: if they are not a JSON object.
-        """
+        """Returns the options of the method that is put in, a dictionary."""
         try:
             given = parse_json(self.graft_options or "{}")
         except ValueError:

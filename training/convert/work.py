@@ -9,15 +9,7 @@ _OPTIONS = ("dictionary", "num_global", "pair_head")
 
 
 def convert_checkpoint(settings):
-    """Converts a checkpoint; returns the reports.
-
-    Args:
-        settings: a `Settings` without problems.
-
-    Raises:
-        ValueError, TypeError, ImportError, OSError, RuntimeError: if it cannot be done; nothing
-            was written then.
-    """
+    """Converts a checkpoint; returns the reports. If it cannot be done, nothing is written."""
     options = {name: getattr(settings, name) for name in _OPTIONS}
     with FolderLock(settings.out, beside=True):
         model, report = convert.load(settings.source, **options)

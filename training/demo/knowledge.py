@@ -7,8 +7,7 @@ from keras_tupe import TupeMaskedLM
 from keras_tupe.export.text import text_functions
 from training.demo.sentences import MASKS
 from training.draw.drawings import drawings_of
-from training.evaluate_blimp.scorer import PseudoLogLikelihood
-from training.evaluate_blimp.texts import Encoder
+from training.evaluate.sentences import Encoder, PseudoLogLikelihood
 from training.presets.load import load_preset
 
 CANDIDATES = 4  # for a blank, and for a question

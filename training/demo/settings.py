@@ -8,8 +8,8 @@ from training.command.checks import no_folder
 from training.command.settings import setting
 from training.command.without_keras import without_keras
 from training.demo.sentences import MASKS
+from training.list import checked_size
 from training.presets.checks import TOKENIZERS
-from training.saved_models import checked_size
 
 with without_keras():
     from keras_tupe._json_file import read_json_object

@@ -15,7 +15,7 @@ from keras_tupe.analysis import (
     seen_keys,
     toeplitz_energy,
 )
-from training.draw.distance_tables import draw_tables
+from training.draw.distance_tables import draw_channels, draw_tables
 from training.draw.heads import draw_logits, draw_scores
 
 REPEATED_TOKENS = 64
@@ -24,25 +24,17 @@ SMALLEST_SCORE = 1e-9  # its logarithm stands for a score of zero
 
 @dataclasses.dataclass(frozen=True)
 class Drawing:
-    """A picture that is ready to be drawn.
+    """A picture that is ready to be drawn, and its rows of tables, of strings."""
 
-    Attributes:
-        file: name of the PNG file.
-        write: draws it: (path) -> None.
-        rows: list of (head, pattern, Toeplitz energy, rank), as strings, for the table.
-        note: a sentence on why it shows nothing, if it does not.
-        cls_rows: list of (block, head, received, given, evenly received, evenly given) of attention
-            scores, as strings, for the table of [CLS].
-    """
-
-    file: str
-    write: Callable
-    rows: list
-    note: str = ""
+    file: str  # name of the PNG file
+    write: Callable  # draws it: (path) -> None
+    rows: list  # of (head, pattern, Toeplitz energy, rank)
+    note: str = ""  # a sentence on why it shows nothing, if it does not
+    # (block, head, received, given, evenly received, evenly given) of attention scores of [CLS]
     cls_rows: list = dataclasses.field(default_factory=list)
 
 
-def drawings_of(backbone, length, origin, text=None):
+def drawings_of(backbone, length, origin, text=None, channels=False, mean_heads=False):
     """Returns the pictures of an encoder, a list of `Drawing`.
 
     Args:
@@ -50,6 +42,9 @@ def drawings_of(backbone, length, origin, text=None):
         length: number of tokens of the position logits, [CLS] included.
         origin: where the weights are from, for the titles.
         text: optional triple of ids, padding mask and tokens, see `training.draw.sources.tokenize`.
+        channels: whether the vectors by distance of the first head are drawn, as in Fig. 4 of Huang
+            et al. 2020.
+        mean_heads: whether, of a text, the mean over the heads is drawn, as in their Fig. 5.
 
     Raises:
         ValueError: if there is nothing to draw.
@@ -58,7 +53,7 @@ def drawings_of(backbone, length, origin, text=None):
     found = [_logits(backbone, length, origin), _tables(backbone, origin)]
     found = [drawing for drawing in found if drawing]
     if text is not None:
-        found += _scores(backbone, origin, *text)
+        found += _scores(backbone, origin, mean_heads, *text)
     if not found:
         raise ValueError(
             f"The method {name!r} has nothing to draw: whatever token stands there, its attention "
@@ -66,7 +61,7 @@ def drawings_of(backbone, length, origin, text=None):
             "--model and a --text to draw attention scores. "
             f"Received: {name}, {origin}, without --text"
         )
-    return found
+    return [*found, _channels(backbone, origin)] if channels else found
 
 
 def telling_logits(backbone, length):
@@ -97,43 +92,32 @@ def _logits(backbone, length, origin):
     content = "tokens without content"
     if is_of_tokens:
         content = f"one token in all places, mean over {REPEATED_TOKENS} tokens"
-    is_seen = seen_keys(backbone, length)
-    if not is_seen.all():
-        return _partly_seen_logits(backbone, logits, is_seen, origin, content)
-    patterns, words = name_patterns(logits), logits[:, 1:, 1:]
-    energies, ranks = toeplitz_energy(words), correlation_rank(words)
+    name, is_seen = backbone.position, seen_keys(backbone, length)
+    patterns = name_patterns(logits, None if is_seen.all() else is_seen)
+    facts, texts = [("-", "-")] * len(logits), [""] * len(logits)
+    if is_seen.all():
+        without = "without constants of rows, which softmax ignores"
+        words = logits[:, 1:, 1:]
+        energies, ranks = toeplitz_energy(words), correlation_rank(words)
+        each = list(zip(energies, ranks, strict=True))
+        facts = [(f"{energy:.3f}", f"{rank} of {length - 1}") for energy, rank in each]
+        texts = [f"Toeplitz {energy:.0%}, rank {rank}" for energy, rank in each]
+    else:  # what words do not see has no color
+        without = "each row without its mean over the words that it sees"
+        name += f", {backbone.attention_pattern} attention"
+        logits = np.where(is_seen, logits, np.nan)
     titles = [
-        f"head {head}: {pattern}\nToeplitz {energy:.0%}, rank {rank}"
-        for head, (pattern, energy, rank) in enumerate(zip(patterns, energies, ranks, strict=True))
+        f"head {head}: {pattern}\n{text}"
+        for head, (pattern, text) in enumerate(zip(patterns, texts, strict=True))
     ]
-    title = (
-        f"{backbone.position}, {origin}: position logits of the first block\n"
-        f"({content}; without constants of rows, which softmax ignores)"
-    )
-    rows = [
-        (str(head), pattern, f"{energy:.3f}", f"{rank} of {length - 1}")
-        for head, (pattern, energy, rank) in enumerate(zip(patterns, energies, ranks, strict=True))
-    ]
+    title = f"{name}, {origin}: position logits of the first block\n({content}; {without})"
     return Drawing(
         f"{backbone.position}_position_logits.png",
         lambda path: draw_logits(path, logits, titles, title),
-        rows,
-    )
-
-
-def _partly_seen_logits(backbone, logits, is_seen, origin, content):
-    """Returns the drawing where words do not see all others; what they do not see has no color."""
-    patterns = name_patterns(logits, is_seen)
-    titles = [f"head {head}: {pattern}\n" for head, pattern in enumerate(patterns)]
-    title = (
-        f"{backbone.position}, {backbone.attention_pattern} attention, {origin}: position logits "
-        f"of the first block\n({content}; each row without its mean over the words that it sees)"
-    )
-    shown = np.where(is_seen, logits, np.nan)
-    return Drawing(
-        f"{backbone.position}_position_logits.png",
-        lambda path: draw_logits(path, shown, titles, title),
-        [(str(head), pattern, "-", "-") for head, pattern in enumerate(patterns)],
+        [
+            (str(head), pattern, *fact)
+            for head, (pattern, fact) in enumerate(zip(patterns, facts, strict=True))
+        ],
     )
 
 
@@ -158,33 +142,74 @@ def _tables(backbone, origin):
 
 
 def patterns_of_scores(scores, is_seen=None):
-    """Returns the names of the patterns of attention scores `(heads, length, length)`.
-
-    Args:
-        scores: the scores.
-        is_seen: as in `name_patterns`.
-    """
+    """Returns the names of the patterns of attention scores, see `name_patterns`."""
     return name_patterns(np.log(np.maximum(scores, SMALLEST_SCORE)), is_seen)
 
 
-def _scores(backbone, origin, token_ids, padding_mask, tokens):
+def _scores(backbone, origin, mean_heads, token_ids, padding_mask, tokens):
     layers = mean_attention_scores(backbone, token_ids, padding_mask)
     texts = "one text" if len(token_ids) == 1 else f"mean over {len(token_ids)} texts"
+    seen = [seen_keys(backbone, layers.shape[-1], layer) for layer in range(len(layers))]
+
+    def drawing(file, scores, names, patterns, title, **rest):
+        titles = [f"{name}: {pattern}" for name, pattern in zip(names, patterns, strict=True)]
+        title = f"{backbone.position}, {origin}: attention scores{title}, {texts}"
+        return Drawing(
+            f"{backbone.position}_{file}.png",
+            lambda path: draw_scores(path, scores, titles, title, tokens),
+            **rest,
+        )
+
     found = []
-    for layer, scores in enumerate(layers):
-        is_seen = seen_keys(backbone, scores.shape[-1], layer)
+    for layer, (scores, is_seen) in enumerate(zip(layers, seen, strict=True)):
         patterns = patterns_of_scores(scores, is_seen)
-        scores = np.where(is_seen, scores, np.nan)
-        titles = [f"head {head}: {pattern}" for head, pattern in enumerate(patterns)]
-        title = f"{backbone.position}, {origin}: attention scores of block {layer}, {texts}"
-
-        def write(path, scores=scores, titles=titles, title=title):
-            draw_scores(path, scores, titles, title, tokens)
-
-        rows = [(str(head), pattern, "-", "-") for head, pattern in enumerate(patterns)]
-        file = f"{backbone.position}_attention_block_{layer}.png"
-        found.append(Drawing(file, write, rows, cls_rows=_cls_rows(layer, layers[layer], is_seen)))
+        found.append(
+            drawing(
+                f"attention_block_{layer}",
+                np.where(is_seen, scores, np.nan),
+                [f"head {head}" for head in range(len(scores))],
+                patterns,
+                f" of block {layer}",
+                rows=[(str(head), pattern, "-", "-") for head, pattern in enumerate(patterns)],
+                cls_rows=_cls_rows(layer, scores, is_seen),
+            )
+        )
+    if mean_heads:  # 1 / H sum_h scores[h, i, j]
+        blocks = layers.mean(axis=1)
+        patterns = [
+            patterns_of_scores(scores[None], is_seen)[0]
+            for scores, is_seen in zip(blocks, seen, strict=True)
+        ]
+        found.append(
+            drawing(
+                "mean_attention",
+                np.where(np.stack(seen), blocks, np.nan),
+                [f"block {layer}" for layer in range(len(blocks))],
+                patterns,
+                ", mean over heads",
+                rows=[("mean", pattern, "-", "-") for pattern in patterns],
+            )
+        )
     return found
+
+
+def _channels(backbone, origin):
+    tables = distance_tables(backbone)
+    name, table = next(iter(tables.items()), ("", None))
+    if table is None or table.values.shape[-1] == 1:
+        received = "scalars" if tables else "no table"
+        raise ValueError(
+            "--channels draws a table of vectors by distance, which shaw, qkr_3 and qkr_4 have. "
+            f"Name one of these, or leave it out. Received: {backbone.position}, {received}"
+        )
+    head = "0" if len(table.values) > 1 else "all"
+    words = "head 0" if head == "0" else "all heads"
+    title = f"{backbone.position}, {origin}: vectors by distance, {name}, {words}"
+    return Drawing(
+        f"{backbone.position}_channels.png",
+        lambda path: draw_channels(path, table.values[0], title),
+        [(head, "-", "-", "-")],
+    )
 
 
 def _cls_rows(layer, scores, is_seen):

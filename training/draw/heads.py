@@ -26,7 +26,7 @@ def draw_logits(path, matrices, titles, title):
         path: PNG file to write.
         matrices: logits `(heads, length, length)`, NaN where a query does not see a key, [CLS]
             first.
-        titles: list of texts above the heads, one line each.
+        titles: list of texts above the heads.
         title: text above the picture.
     """
     seen = np.isfinite(matrices[:, :, 1:])
@@ -39,15 +39,7 @@ def draw_logits(path, matrices, titles, title):
 
 
 def draw_scores(path, matrices, titles, title, tokens=None):
-    """Draws attention scores.
-
-    Args:
-        path: PNG file to write.
-        matrices: scores `(heads, length, length)` in [0, 1], NaN where there is none, [CLS] first.
-        titles: list of texts above the heads, one line each.
-        title: text above the picture.
-        tokens: optional list of `length` strings that name the positions.
-    """
+    """Draws attention scores, as `draw_logits`; `tokens` are strings that name the positions."""
     length = matrices.shape[-1]
     ticks = _positions(length) if tokens is None else (list(range(1, length)), tokens[1:])
     _draw_panels(path, matrices, titles, title, ticks, signed=False)

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from training.command.checks import no_folder
+from training.command.checks import COUNT_OR_ZERO, no_folder, wrong_fields
 from training.command.settings import setting
 from training.command.without_keras import without_keras
 
@@ -20,8 +20,8 @@ class Settings:
     methods: tuple = setting((), "Positional methods, or .py files of some.", positional=True)
     model: str | None = setting(None, "Preset folder of a trained encoder.")
     text: tuple = setting((), "Texts, or UTF-8 files of paragraphs.", texts=True)
-    size: str = setting("tiny", f"Without --model: {', '.join(SIZES)}.")
-    seed: int = setting(0, "Without --model: of the weights, >= 0.")
+    size: str = setting("tiny", "Without --model: of the encoder.", one_of=SIZES)
+    seed: int = setting(0, "Without --model: of the weights.", rule=COUNT_OR_ZERO)
     length: int | None = setting(
         None, f"Tokens, [CLS] included. Default: {LENGTH}, or the model's."
     )
@@ -35,7 +35,7 @@ class Settings:
 
     def problems(self):
         """Returns a sentence for each mistake."""
-        found = []
+        found = [*wrong_fields(self).values()]
         if not self.methods and self.model is None:
             found.append("name at least one METHOD, or give a --model. Received: neither")
         if self.text and self.model is None:
@@ -48,10 +48,6 @@ class Settings:
                 "--mean-heads draws the attention on a --text: give one, and a --model. "
                 "Received: --mean-heads without --text"
             )
-        if self.size not in SIZES:
-            found.append(f"--size must be one of {list(SIZES)}. Received: {self.size!r}")
-        if self.seed < 0:
-            found.append(f"--seed must be an integer >= 0. Received: {self.seed}")
         if self.length is not None and self.length <= FEWEST_WORDS:
             found.append(
                 f"--length must be at least {FEWEST_WORDS + 1}, [CLS] and {FEWEST_WORDS} words. "

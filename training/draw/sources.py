@@ -22,11 +22,7 @@ LONGEST = 512
 
 
 def load_method(name):
-    """Returns the name of a method, after loading it if `name` is a Python file.
-
-    Raises:
-        ValueError: if there is no such method or file.
-    """
+    """Returns the name of a method, after loading it if `name` is a Python file."""
     name = positions.load_file(name) if name.endswith(".py") else name
     positions.get(name)
     return name
@@ -34,11 +30,7 @@ def load_method(name):
 
 @contextlib.contextmanager
 def blaming(files):
-    """Turns whatever fails in the block into a `ValueError` that names the methods' files.
-
-    Args:
-        files: list of the Python files of methods in use; if empty, errors pass as they are.
-    """
+    """Turns what fails in the block into a `ValueError` that names the methods' files, if any."""
     try:
         yield
     except Exception as error:
@@ -64,15 +56,7 @@ def initial_encoder(name, size, length, seed):
 
 
 def saved_encoder(folder, names):
-    """Returns the encoder of a preset folder.
-
-    Args:
-        folder: what `save_to_preset` wrote.
-        names: names of methods that the user expects in it; may be empty.
-
-    Raises:
-        ValueError: if there is no preset that can be loaded, or its method is another one.
-    """
+    """Returns the encoder of a preset folder; refuses one of another method than those named."""
     folder = pathlib.Path(folder)
     if not (folder / "config.json").is_file():
         inside = folder / "preset"
@@ -91,11 +75,7 @@ def saved_encoder(folder, names):
 
 
 def read_texts(arguments):
-    """Returns the texts of the command line: files by paragraphs, strings as they are.
-
-    Raises:
-        ValueError: if a file cannot be read, or there is no text.
-    """
+    """Returns the texts of the command line: files by paragraphs, strings as they are."""
     texts = []
     for argument in arguments:
         if os.path.isfile(argument):
@@ -126,13 +106,7 @@ def _paragraphs(path):
 def tokenize(folder, texts, length):
     """Returns ids and padding mask `(texts, longest)`, and the tokens if there is one text.
 
-    Args:
-        folder: preset with the tokenizer.
-        texts: list of strings.
-        length: tokens to which longer texts are cut, [CLS] and [SEP] included.
-
-    Raises:
-        ValueError: if the preset has no tokenizer, or the texts are too short to be analyzed.
+    Longer texts are cut to `length` tokens, [CLS] and [SEP] included.
     """
     tokenizer = _from_preset(TupeTokenizer, folder)
     inputs = TupeTextClassifierPreprocessor(tokenizer, sequence_length=length)(texts)
@@ -144,11 +118,8 @@ def tokenize(folder, texts, length):
             f"pattern to see. Received: {texts!r}"
         )
     tokens = [tokenizer.id_to_token(int(id)) for id in ids[0, :longest]]
-    return (
-        np.array(ids[:, :longest]),
-        np.array(mask[:, :longest]),
-        tokens if len(ids) == 1 else None,
-    )
+    ids, mask = np.array(ids[:, :longest]), np.array(mask[:, :longest])
+    return ids, mask, tokens if len(ids) == 1 else None
 
 
 def _from_preset(kind, folder):

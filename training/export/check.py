@@ -18,10 +18,7 @@ _TEXTS = ("a", "the 1", "b a c")  # each vocabulary has tokens for them, the unk
 def write_example(folder, model, inputs):
     """Writes inputs and the answers of the model that is exported, which `training.query` checks.
 
-    Args:
-        folder: `pathlib.Path` of the export.
-        model: a `TupeBackbone`, or a task with one.
-        inputs: integers under the names of Keras; those that the model does not take are left out.
+    The `inputs` are integers under the names of Keras.
     """
     inputs = {"segment_ids": np.zeros_like(inputs["token_ids"]), **inputs}
     outputs = dict(backbone_of(model)(known_inputs(model, inputs), training=False))
@@ -32,13 +29,7 @@ def write_example(folder, model, inputs):
 
 
 def write_scores(folder, model, length):
-    """Writes texts with the log-probabilities that a model of pairs gives each after another.
-
-    Args:
-        folder: `pathlib.Path` of the export.
-        model: a `TupeSeq2SeqLM` with its preprocessor.
-        length: tokens of a target at most.
-    """
+    """Writes texts with the log-probabilities that a model of pairs gives each after another."""
     preprocessor = model.preprocessor
     special = 2 + bool(preprocessor.decoder_starts_with_end)
     room = min(preprocessor.encoder_sequence_length - 2, length - special)
@@ -51,15 +42,7 @@ def write_scores(folder, model, length):
 
 
 def check_in_another_process(folder, say=print):
-    """Runs `training.query` on an export.
-
-    Args:
-        folder: `pathlib.Path` of the export.
-        say: function that writes a text: what it answers.
-
-    Raises:
-        RuntimeError: if the export does not answer as the model does.
-    """
+    """Runs `training.query` on an export, and raises if it does not answer as the model does."""
     ended = subprocess.run(
         start.words_of("training.query", str(folder)),
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},

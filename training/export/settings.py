@@ -3,13 +3,9 @@
 import dataclasses
 import os
 
-from training.command.checks import COUNT, NOT_NEGATIVE, no_folder, wrong_fields
+from training.command.checks import COUNT, NOT_NEGATIVE, wrong_fields
 from training.command.settings import setting
-from training.command.without_keras import without_keras
-from training.presets.checks import is_seq2seq
-
-with without_keras():
-    from keras_tupe._new_folder import check_is_new
+from training.presets.checks import is_seq2seq, wrong_new_folder
 
 FORMATS = ("savedmodel", "onnx", "litert")
 
@@ -23,11 +19,12 @@ class Settings:
     position_file: str | None = setting(
         None, "Python file that defines the preset's own positional method."
     )
-    format: str = setting(FORMATS[0], f"One of {', '.join(FORMATS)}.")
+    format: str = setting(FORMATS[0], "What is written.", one_of=FORMATS)
     length: int | None = setting(
         None,
         "Tokens per row in signatures, of a model of pairs those of a target. Default: the "
         "preprocessor's, or max_sequence_length.",
+        rule=COUNT,
     )
     text: bool = setting(True, "Whether text/ is written, which holds the weights a second time.")
     with_preset: bool = setting(
@@ -45,15 +42,11 @@ class Settings:
     def problems(self):
         """Returns a sentence for each mistake."""
         found = [*wrong_fields(self).values()]
-        if self.format not in FORMATS:
-            found.append(f"--format must be one of {', '.join(FORMATS)}. Received: {self.format!r}")
-        elif self.format != FORMATS[0] and (self.length or self.with_preset):
+        if self.format in ("onnx", "litert") and (self.length or self.with_preset):
             found.append(
                 "--length and --with-preset are for SavedModels, which are folders; other formats "
                 f"are one file for any length. Received: --format {self.format}"
             )
-        if self.length is not None and self.length < 1:
-            found.append(f"--length must be at least 1. Received: {self.length}")
         if self.preset is None:
             found.append("PRESET must be the folder of a preset. Received: none")
         elif not os.path.isdir(self.preset):
@@ -70,10 +63,4 @@ class Settings:
                 "--num-beams is for models of pairs; others are exported without it. Received: "
                 f"--num-beams {self.num_beams}"
             )
-        if self.out is None:
-            return [*found, "--out must name what to make. Received: none"]
-        try:
-            check_is_new(self.out)
-        except ValueError as error:
-            return [*found, str(error)]
-        return found + no_folder(self.out)
+        return found + wrong_new_folder(self.out)

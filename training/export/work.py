@@ -28,15 +28,7 @@ _PARTS = {
 
 
 def make(settings, command):
-    """Exports a preset.
-
-    Args:
-        settings: a `Settings` without problems.
-        command: the command line, for the card.
-
-    Raises:
-        ValueError: if something cannot be exported; nothing was written.
-    """
+    """Exports a preset; `command` is the command line, for the card."""
     try:
         if settings.position_file:
             positions.load_file(settings.position_file)

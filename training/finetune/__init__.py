@@ -1,1 +1,1 @@
-"""Fine-tuning, whatever the task: an engine, and one compiled trainer for many runs."""
+"""`keras-tupe finetune`: a preset on a task, whatever the task is."""

@@ -1,17 +1,18 @@
 """One fine-tuning after another, with the trainer of pre-training."""
 
 import dataclasses
+import functools
 import time
 
 import keras
-import numpy as np
 
-from keras_tupe.trainer import LinearWarmupDecay
+from keras_tupe.trainer import LinearWarmupDecay, Loop
 from training.command.log import LOG, RunLog
 from training.finetune.forward import Forward
 from training.finetune.kept_trainer import KeptTrainer, run_key
 from training.machine.devices import make_machine
 from training.machine.settings import XLA
+from training.pretrain.loop import SPEED
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +23,8 @@ class Recipe:
         learning_rate: highest learning rate, > 0; it falls linearly to zero.
         epochs: times that every row is seen, >= 1.
         batch_size: rows per step, all devices together.
-        warmup_share: share of the steps in which the learning rate rises, 0 to below 1.
+        warmup_share: share of the steps in which the learning rate rises, 0 to below 1; or their
+            number.
         weight_decay: factor of the decoupled weight decay.
         beta_1, beta_2: decays of AdamW's moments.
         clip_norm: largest norm of all gradients together.
@@ -41,12 +43,7 @@ class Recipe:
 
     @classmethod
     def of(cls, settings, **others):
-        """Returns the recipe of a command: what its settings have, and what they have not.
-
-        Args:
-            settings: has attributes of the same names.
-            **others: what is not there, or there otherwise.
-        """
+        """Returns the recipe of a command's settings, with what is not there, or otherwise."""
         names = {field.name for field in dataclasses.fields(cls)} - others.keys()
         found = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
         return cls(**found, **others)
@@ -55,12 +52,7 @@ class Recipe:
 class FineTuner:
     """Trains one model after another on the devices of this machine, and asks them.
 
-    Args:
-        strategy: `"auto"`, `"one"` or `"mirrored"`.
-        xla: `"auto"`, `"on"` or `"off"`, as `--xla` of `training.pretrain`.
-        micro_batches: parts that a device's rows are cut into to save memory.
-        remat: whether the backward pass computes each encoder block again, to save memory.
-        deterministic: whether only operations are used that give the same bits every time.
+    The arguments are those of the command line, see `training.machine.settings`.
 
     Raises:
         ValueError: if it is one of several workers.
@@ -81,12 +73,7 @@ class FineTuner:
 
     @classmethod
     def of(cls, settings):
-        """Returns a tuner as a command's settings ask for; Keras's precision is set too.
-
-        Args:
-            settings: has the attributes `strategy`, `xla`, `micro_batches`, `remat`,
-                `deterministic` and `precision`.
-        """
+        """Returns a tuner as a command's settings ask for; Keras's precision is set too."""
         names = ("strategy", "xla", "micro_batches", "remat", "deterministic")
         tuner = cls(**{name: getattr(settings, name) for name in names})
         keras.config.set_dtype_policy(settings.precision)
@@ -101,21 +88,18 @@ class FineTuner:
         Args:
             make_model: function of nothing that makes the model to start with; it is called after
                 the seed is set, in the scope of the devices.
-            rows: the `keras_tupe.data.Padded` batches to train on, of the recipe's batch size.
+            rows: the `Padded` batches to train on, of the recipe's batch size.
             recipe: a `Recipe`.
             folder: where `log.csv` is written.
             loss: a Keras loss, which must be a mean over weights; that of the task by default.
-            progress: function (step, steps, loss) that is called after each step, or `None`.
-
-        Returns:
-            The model.
+            progress: function (step, loss) that is called after each step, or `None`.
 
         Raises:
             ValueError: if the loss does not leave out rows of weight 0.
             NonFiniteError: if training diverges.
         """
         steps = recipe.epochs * rows.num_batches
-        schedule = LinearWarmupDecay(recipe.learning_rate, steps, int(recipe.warmup_share * steps))
+        schedule = linear(recipe.learning_rate, steps, recipe.warmup_share)
         keras.utils.set_random_seed(recipe.seed)
         with self.machine.scope():
             model = make_model()
@@ -131,27 +115,38 @@ class FineTuner:
             if self._kept is None or key is None or self._kept.key != key:
                 self._kept = KeptTrainer(model, loss, optimizer, self._options)
             self._kept.begin(model, schedule)
+        trainer, start = self._kept.trainer, time.monotonic()
         log = RunLog(folder, 0, tensorboard=False, files=(LOG,))
-        watch = _Watch(self._kept.trainer, steps, schedule, log, progress)
-        self._kept.trainer.fit(self.machine.batches(rows, 0, steps), callbacks=[watch], verbose=0)
+        loop = Loop(trainer, functools.partial(self.machine.batches, rows), steps)
+        if progress is not None:
+            loop.after(lambda: progress(loop.step, trainer.last_step["batch_loss"]), 1)
+
+        def write_log():
+            row = {**loop.row(schedule), **dict.fromkeys(SPEED)}
+            log.train(**row, seconds=time.monotonic() - start)
+
+        loop.after(write_log, max(1, steps // 20))
+        loop.run()
         return self._kept.model
 
-    def predict(self, model, rows):
-        """Returns what a model says of each row.
+    def predict(self, model, rows, progress=None):
+        """Returns what a model with one output says of each row, a list of arrays in their order.
+
+        Where the last axis of the output is as long as the batch is wide, it is cut to the row's
+        own length.
 
         Args:
-            model: a model with one output, `(batch, ...)`.
-            rows: the `Padded` batches to ask about; its batch size is how many are asked at once.
-
-        Returns:
-            List of arrays, one for each row in the order of `rows`. Where the last axis of the
-            output is as long as the batch is wide, it is cut to the row's own length.
+            model: the model.
+            rows: the `Padded` batches to ask about.
+            progress: function (batches) that is called before each batch, or `None`.
         """
         if self._asked[0] is not model:
             self._asked = model, Forward(model)
         forward = self._asked[1]
         found = [None] * len(rows)
         for step in range(rows.num_evaluation_batches):
+            if progress is not None:
+                progress(step + 1)
             inputs, _, _ = rows.evaluation_batch(step)
             width = inputs["token_ids"].shape[1]
             outputs = forward(inputs)
@@ -159,6 +154,26 @@ class FineTuner:
             for number, output in zip(rows.evaluation_rows(step), outputs, strict=False):
                 found[number] = output[..., : rows.lengths[number]] if per_token else output
         return found
+
+
+def warmup_steps(warmup, steps):
+    """Returns the steps in which the learning rate rises: their share, or from 1 their number."""
+    return int(warmup * steps if warmup < 1 else warmup)
+
+
+def linear(learning_rate, steps, warmup):
+    """Returns a `LinearWarmupDecay`; for `warmup` see `warmup_steps`.
+
+    Raises:
+        ValueError: if no step is left in which the rate falls.
+    """
+    rising = warmup_steps(warmup, steps)
+    if rising >= steps:
+        raise ValueError(
+            "--warmup must be a share, or a number below that of the steps, after which the linear "
+            f"schedule ends. Received: warmup={warmup:g}, {steps} steps"
+        )
+    return LinearWarmupDecay(learning_rate, steps, rising)
 
 
 def default_loss(model):
@@ -174,33 +189,3 @@ def default_loss(model):
     if classes == 1:
         return keras.losses.MeanSquaredError(**keywords)
     return keras.losses.SparseCategoricalCrossentropy(from_logits=True, **keywords)
-
-
-class _Watch(keras.callbacks.Callback):
-    """Writes the log: the mean loss of every twentieth of the steps."""
-
-    def __init__(self, trainer, steps, schedule, log, progress):
-        super().__init__()
-        self._trainer = trainer
-        self._steps, self._schedule, self._log, self._progress = steps, schedule, log, progress
-        self._every = max(1, steps // 20)
-        self._losses, self._start = [], time.monotonic()
-
-    def on_train_batch_end(self, batch, logs=None):
-        step = batch + 1
-        last = self._trainer.last_step
-        self._losses.append(last["batch_loss"])
-        if self._progress is not None:
-            self._progress(step, self._steps, last["batch_loss"])
-        if step % self._every == 0 or step == self._steps:
-            self._log.train(
-                step=step,
-                loss=float(np.mean(self._losses)),
-                learning_rate=float(self._schedule(step - 1)),
-                gradient_norm=last["gradient_norm"],
-                tokens_per_second=None,
-                flop_utilisation=None,
-                seconds=time.monotonic() - self._start,
-                skipped_steps=last["skipped_steps"],
-            )
-            self._losses.clear()

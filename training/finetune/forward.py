@@ -5,13 +5,10 @@ import numpy as np
 
 
 class Forward:
-    """Calls a model for inference.
+    """Calls a built model with one output for inference.
 
     Keras's `predict` would divide a batch over the devices of a strategy and show a bar for each
     call. Here one device does it: compiled for every width on JAX, once for all on TensorFlow.
-
-    Args:
-        model: a built model with one output.
     """
 
     def __init__(self, model):
@@ -19,11 +16,7 @@ class Forward:
         self._function = None  # made when the inputs are known
 
     def __call__(self, inputs):
-        """Returns the outputs, at least float32.
-
-        Args:
-            inputs: dictionary of NumPy arrays.
-        """
+        """Returns the outputs of a dictionary of NumPy arrays, at least float32."""
         if self._function is None:
             compiled = _with_jax if keras.backend.backend() == "jax" else _with_tensorflow
             self._function = compiled(self._model, inputs)

@@ -10,11 +10,8 @@ from keras_tupe.trainer import Trainer, adamw
 class SettableWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     """`LinearWarmupDecay` whose numbers can be set anew after the step was compiled.
 
-    Equation: that of `LinearWarmupDecay`. The numbers are variables of the optimizer's state, so
-    that a compiled step sees what they are now, on every backend.
-
-    Attributes:
-        numbers: the variables: peak, total steps, warm-up steps.
+    `numbers` are variables of the optimizer's state (peak, total steps, warm-up steps), so that a
+    compiled step sees what they are now, on every backend.
     """
 
     def __init__(self):
@@ -38,15 +35,7 @@ class KeptTrainer:
     Everything that a compiled step reads is a variable: weights, optimizer, counters, seeds of
     dropout, and the numbers of the learning rate. So a run does not depend on those before it.
 
-    Args:
-        model: a new model.
-        loss: a Keras loss.
-        optimizer: keyword arguments of `adamw`.
-        trainer: keyword arguments of `Trainer`.
-
-    Attributes:
-        model: the model that is trained, the same one in every run.
-        trainer: the `Trainer`.
+    The arguments are a new model, a Keras loss, and keyword arguments of `adamw` and of `Trainer`.
     """
 
     def __init__(self, model, loss, optimizer, trainer):
@@ -73,7 +62,7 @@ class KeptTrainer:
         ]
 
     def begin(self, model, schedule):
-        """Gets ready for a run: as if all had been made anew.
+        """Gets ready for a run, as if all had been made anew.
 
         Args:
             model: a new model of the same `run_key`; its weights and dropout seeds are taken.
@@ -92,13 +81,7 @@ class KeptTrainer:
 
 
 def run_key(model, loss, optimizer):
-    """Returns what two runs must have in common to share a compiled step, or `None` if unknown.
-
-    Args:
-        model: a Keras model.
-        loss: a Keras loss.
-        optimizer: dictionary of keyword arguments.
-    """
+    """Returns what two runs must have in common to share a compiled step, or `None` if unknown."""
     try:
         config = {**model.get_config(), "name": None}
         kept = [weight.constraint for weight in model.trainable_weights]

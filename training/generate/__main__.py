@@ -4,7 +4,7 @@
     python -m training.generate runs/rope/preset --prompt "The king" --sampler top_k --num 3
 
 The preset is that of a run with `--objective causal_lm`; a masked language model cannot write. A
-model of pairs, as `finetune_seq2seq` trains it and BART is one, takes the prompt as the source and
+model of pairs, as `finetune seq2seq` trains it and BART is one, takes the prompt as the source and
 writes its target.
 Texts end with the end token, or when they have --max-length tokens, special ones included and, of a
 causal model, those of the prompt. Every prompt gives one block of lines, with --num texts. The same

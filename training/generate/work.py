@@ -9,14 +9,7 @@ from training.presets.load import load_preset, load_seq2seq
 
 
 def generate(settings):
-    """Prints what the model of a preset writes after prompts.
-
-    Args:
-        settings: a `Settings` without problems.
-
-    Raises:
-        ValueError: if the preset is none of a model that writes, or a prompt does not fit.
-    """
+    """Prints what the model of a preset writes after prompts."""
     if settings.position_file:
         positions.load_file(settings.position_file)
     is_pairs = is_seq2seq(settings.preset)
@@ -31,14 +24,7 @@ def generate(settings):
 
 
 def causal_lm(folder):
-    """Returns the `TupeCausalLM` of a preset, with its preprocessor.
-
-    Args:
-        folder: preset of a causal language model, or of a causal encoder with a tokenizer.
-
-    Raises:
-        ValueError: if it is none, or has no tokenizer.
-    """
+    """Returns the `TupeCausalLM` of a preset, which may be that of a causal encoder."""
     model, text = load_preset(folder)
     if isinstance(model, TupeBackbone):
         model = TupeCausalLM(model)
@@ -60,22 +46,13 @@ def causal_lm(folder):
 
 
 def sampler_of(settings, is_pairs=False):
-    """Returns the sampler that settings ask for: KerasHub's, but for the beams of pairs.
-
-    Args:
-        settings: a `Settings` without problems.
-        is_pairs: whether targets are written.
-    """
+    """Returns the sampler that settings ask for: KerasHub's, but for the beams of pairs."""
     samplers, both = keras_hub.samplers, {"temperature": settings.temperature}
-    if settings.sampler == "greedy":
-        return samplers.GreedySampler(**both)
-    if settings.sampler == "beam" and is_pairs:
-        return BeamSearch(settings.k, **both)
-    if settings.sampler == "beam":
-        return samplers.BeamSampler(settings.k, **both)
-    drawn = {**both, "seed": settings.seed}
-    if settings.sampler == "top_k":
-        return samplers.TopKSampler(settings.k, **drawn)
-    if settings.sampler == "top_p":
-        return samplers.TopPSampler(settings.p, **drawn)
-    return samplers.RandomSampler(**drawn)
+    drawn, beams = {**both, "seed": settings.seed}, BeamSearch if is_pairs else samplers.BeamSampler
+    return {
+        "greedy": lambda: samplers.GreedySampler(**both),
+        "beam": lambda: beams(settings.k, **both),
+        "top_k": lambda: samplers.TopKSampler(settings.k, **drawn),
+        "top_p": lambda: samplers.TopPSampler(settings.p, **drawn),
+        "random": lambda: samplers.RandomSampler(**drawn),
+    }[settings.sampler]()

@@ -17,21 +17,14 @@ CURVE_POINTS = 20  # validations of a run of pre-training
 
 @dataclasses.dataclass(frozen=True)
 class Device:
-    """What a device does in a second, as far as a plan needs it.
+    """What a device does in a second, as far as a plan needs it."""
 
-    Attributes:
-        name: in words.
-        peak_flops: matrix products at best, FLOP/s.
-        utilisation: share of the peak that training is assumed to reach.
-        step_seconds: what a step takes at least, however small it is.
-        start_seconds: what a run of fine-tuning takes before its first step, compiling included;
-            pre-training, in a process of its own, twice that, with what it writes at its end.
-    """
-
-    name: str
-    peak_flops: float
-    utilisation: float
-    step_seconds: float
+    name: str  # in words
+    peak_flops: float  # matrix products at best, FLOP/s
+    utilisation: float  # share of the peak that training is assumed to reach
+    step_seconds: float  # what a step takes at least, however small it is
+    # What a run of fine-tuning takes before its first step, compiling included; pre-training, in a
+    # process of its own, twice that, with what it writes at its end.
     start_seconds: float
 
     def seconds(self, flops, steps):
@@ -48,11 +41,8 @@ TWO_CORES = Device("two CPU cores, float32", 200e9, 0.45, 0.004, 12.0)
 def find_device(precision, peak_flops=None, utilisation=None):
     """Returns the `Device` that is found, and the kind of the machine, a dictionary.
 
-    Its peak and the start of a run are measured, with all else that the machine does now.
-
-    Args:
-        precision: of the work.
-        peak_flops, utilisation: of the device, where they are known better.
+    Its peak and the start of a run are measured, with all else that the machine does now, unless
+    they are given.
 
     Raises:
         ValueError: if the device cannot be used.
@@ -72,19 +62,12 @@ def find_device(precision, peak_flops=None, utilisation=None):
 
 @dataclasses.dataclass(frozen=True)
 class Cost:
-    """What something costs. Costs can be added.
+    """What something costs. Costs can be added."""
 
-    Attributes:
-        runs: trainings with an optimizer of their own.
-        tokens: that are trained on.
-        flops: model FLOPs, evaluation included; positional methods count nothing.
-        seconds: on the device of the plan.
-    """
-
-    runs: int = 0
-    tokens: float = 0.0
-    flops: float = 0.0
-    seconds: float = 0.0
+    runs: int = 0  # trainings with an optimizer of their own
+    tokens: float = 0.0  # that are trained on
+    flops: float = 0.0  # of the model, evaluation included; positional methods count nothing
+    seconds: float = 0.0  # on the device of the plan
 
     def __add__(self, other):
         pairs = zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)
@@ -96,11 +79,7 @@ class Cost:
 
 
 def step_flops(settings, length, vocabulary_size):
-    """Returns the operations of a step of a run of pre-training, by its objective.
-
-    Args:
-        settings, length, vocabulary_size: as in `training`.
-    """
+    """Returns the operations of a step of a run of pre-training, by its objective."""
     sizes = {
         **dataclasses.asdict(SIZES[settings.size]),
         "vocabulary_size": vocabulary_size,
@@ -126,12 +105,7 @@ def training(settings, length, vocabulary_size, device, looks=0):
 
 
 def pretraining(settings, length, vocabulary_size, position, device):
-    """Returns the cost of one run of pre-training with its validations.
-
-    Args:
-        settings, length, vocabulary_size, device: as in `training`.
-        position: positional method, as on a command line.
-    """
+    """Returns the cost of one run of pre-training with its validations, see `training`."""
     looks = _FORWARD * min(CURVE_POINTS, settings.steps) * settings.valid_batches
     cost = training(settings, length, vocabulary_size, device, looks)
     seconds = slower(position, length) * cost.seconds + 2 * device.start_seconds
@@ -186,19 +160,11 @@ def slower(position, length):
 
 
 class TimeLeft:
-    """How long runs to come will take: as long as those that are finished, on the mean.
-
-    Args:
-        guess: seconds of a training, as long as none is finished.
-
-    Attributes:
-        trained: list of the seconds of whole trainings.
-        tested: list of the seconds of all tests of a model.
-    """
+    """How long runs to come will take: as long as those that are finished, on the mean."""
 
     def __init__(self, guess):
-        self._guess = guess
-        self.trained, self.tested = [], []
+        self._guess = guess  # seconds of a training, as long as none is finished
+        self.trained, self.tested = [], []  # seconds of whole trainings, of all tests of a model
 
     def seconds(self, num_trainings, num_tests):
         """Returns the seconds that so many trainings, and tests of so many models, will take.

@@ -16,9 +16,6 @@ def make_machine(strategy, deterministic=False):
     """Returns the machine for `--strategy`. To be called before anything is computed.
 
     Says on standard error what somebody who asked for several devices may not expect.
-
-    Raises:
-        ValueError: if `TF_CONFIG` is wrong or missing.
     """
     if keras.backend.backend() == "tensorflow":
         machine = TensorFlowMachine(strategy, deterministic)
@@ -31,12 +28,7 @@ def make_machine(strategy, deterministic=False):
 
 
 def no_gpu(strategy, num_replicas):
-    """Returns a sentence if several devices were asked for and there is no GPU, else `None`.
-
-    Args:
-        strategy: the setting.
-        num_replicas: devices that share a batch.
-    """
+    """Returns a sentence if several devices were asked for and there is no GPU, else `None`."""
     if strategy != "mirrored" or has_gpu():
         return None
     replicas = "one replica" if num_replicas == 1 else f"{num_replicas} replicas"

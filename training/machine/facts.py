@@ -10,13 +10,7 @@ from training.command.quiet import quiet_tensorflow
 
 
 def machine_facts(precision):
-    """Returns the kind of this machine, and the peak FLOP/s of one of its devices.
-
-    Args:
-        precision: as in `training.pretrain`.
-
-    Returns:
-        Dictionary `machine_kind()`, and a float.
+    """Returns the kind of this machine, a dictionary, and the peak FLOP/s of one of its devices.
 
     Raises:
         ValueError: if the other process cannot use the device.

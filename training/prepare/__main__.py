@@ -18,26 +18,17 @@ from training.prepare.settings import Settings
 
 
 def prepare(settings, command):
-    """Does what `settings` ask for, prepared rows to look at included.
+    """Does what `settings` ask for, prepared rows to look at included."""
+    from training.prepare import inspect, work
 
-    Args:
-        settings: a `Settings` without problems.
-        command: the command line, for the record.
-
-    Raises:
-        ValueError: if something is wrong with the input.
-        OSError: if the disk is full.
-    """
-    if settings.describe is not None or settings.verify is not None:
-        from training.prepare import inspect
-
-        is_short = settings.describe is not None
-        print(inspect.describe(settings.describe) if is_short else inspect.verify(settings.verify))
+    if settings.describe is not None:
+        print(inspect.describe(settings.describe))
+        return
+    if settings.verify is not None:
+        print(inspect.verify(settings.verify))
         return
     if settings.runner is not None and importlib.util.find_spec("apache_beam") is None:
         raise ValueError("--runner needs Apache Beam: pip install 'keras-tupe[beam]'")
-    from training.prepare import work
-
     print(work.prepare(settings, command))
 
 

@@ -14,24 +14,22 @@ import shutil
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, TypeOptions
-from apache_beam.transforms.window import GlobalWindow
-from apache_beam.utils.windowed_value import WindowedValue
 
-from keras_tupe.data import (
-    block_number,
-    choose_num_blocks,
-    clean_text,
-    document_digest,
-    is_sampled,
-    read_sealed_json,
-    read_source,
-    write_sealed_json,
-)
+from keras_tupe.data.corpus.documents import document_digest
+from keras_tupe.data.rows.json_record import read_sealed_json, write_sealed_json
 from training.command.start import safe_environment
 from training.prepare import blocks
 from training.prepare import vocabulary as prepare_vocabulary
-from training.prepare.documents import PARTS, part_of, refused_if_damaged
-from training.prepare.problems import Problems, blank
+from training.prepare.documents import (
+    PARTS,
+    Problems,
+    block_number,
+    choose_num_blocks,
+    cleaned,
+    is_sampled,
+    part_of,
+    refused_if_damaged,
+)
 from training.prepare.settings import sample_share
 
 _SIZES = ("read", *(f"{part}_{what}" for part in PARTS for what in ("documents", "bytes", "words")))
@@ -46,7 +44,7 @@ def prepare(sources, settings, work, progress):
         found, tokenizer = _count(sources, settings, work, progress)
         folder = _fresh(work, "dataset")
         with progress.stage("read, group, pack, write"):
-            facts = _pack(sources, settings, found, tokenizer, folder, work)
+            facts = _pack_all(sources, settings, found, tokenizer, folder, work)
     blocks.remove_others(folder, facts)
     return folder, facts, tokenizer, found
 
@@ -65,8 +63,8 @@ def _count(sources, settings, work, progress):
             totals = measured | "add sizes" >> beam.CombineGlobally(_add_sizes)
             results = {"problems": problems, "totals": totals | "as JSON" >> beam.Map(json.dumps)}
             if settings.vocabulary is None:
-                words = documents | "count words" >> beam.ParDo(
-                    _SampledWordCounts(settings), beam.pvalue.AsSingleton(totals)
+                words = documents | "count words" >> beam.FlatMap(
+                    _sampled_words, settings, beam.pvalue.AsSingleton(totals)
                 )
                 merged = words | "add word counts" >> beam.CombinePerKey(sum)
                 results["words"] = merged | "words as JSON" >> beam.Map(json.dumps)
@@ -95,7 +93,7 @@ def _count(sources, settings, work, progress):
     return found, prepare_vocabulary.load(vocabulary, settings)
 
 
-def _pack(sources, settings, found, tokenizer, folder, work):
+def _pack_all(sources, settings, found, tokenizer, folder, work):
     """Runs the second pipeline; returns the facts of the blocks of each part."""
     told = _fresh(work, "facts")
     tokenizer.save(told / "vocabulary")
@@ -108,7 +106,7 @@ def _pack(sources, settings, found, tokenizer, folder, work):
                 documents
                 | f"{part}: place" >> beam.FlatMap(_by_block, part, number, settings.valid)
                 | f"{part}: group" >> beam.GroupByKey()
-                | f"{part}: pack" >> beam.ParDo(_PackBlocks(content, settings, str(folder), part))
+                | f"{part}: pack" >> beam.Map(_pack, content, settings, str(folder), part)
                 | f"{part}: facts" >> beam.io.WriteToText(str(told / part))
             )
     return {part: sorted(_lines(told, part), key=lambda one: one["block"]) for part in PARTS}
@@ -123,71 +121,40 @@ def _unique(pipeline, sources, settings):
         pipeline
         | "sources" >> beam.Create(sources)
         | "spread" >> beam.Reshuffle()
-        | "read" >> beam.ParDo(_ReadSource(settings)).with_outputs("problems", main="documents")
+        | "read" >> beam.FlatMap(_read, settings).with_outputs("problems", main="documents")
     )
     return read.documents | "drop duplicates" >> beam.CombinePerKey(_one_of_equals), read.problems
 
 
-class _ReadSource(beam.DoFn):
-    """A `Source` to `(digest, (text, 1))` for each document, problems apart."""
-
-    def __init__(self, settings):
-        self._settings = settings
-
-    def process(self, source):
-        settings = self._settings
-        for document in read_source(source, settings.text_field, settings.max_document_bytes):
-            text = "" if document.problem else clean_text(document.text)
-            if text:
-                yield document_digest(text), (text, 1)
-            else:
-                message = document.message or blank(document)
-                yield beam.pvalue.TaggedOutput("problems", json.dumps(message))
+def _read(source, settings):
+    """Yields `(digest, (text, 1))` for each document of a source, problems apart."""
+    for text, problem in cleaned(source, settings):
+        if problem:
+            yield beam.pvalue.TaggedOutput("problems", json.dumps(problem))
+        else:
+            yield document_digest(text), (text, 1)
 
 
-class _SampledWordCounts(beam.DoFn):
-    """Unique documents to `(word, count)`, added up per bundle."""
-
-    def __init__(self, settings):
-        self._settings = settings
-
-    def start_bundle(self):
-        self._counts = prepare_vocabulary.word_counts(self._settings)
-
-    def process(self, item, totals):
-        digest, (text, _) = item
-        share = sample_share(totals["train_words"], self._settings)
-        if part_of(digest, self._settings.valid) == "train" and is_sampled(digest, share):
-            self._counts.add(text)
-
-    def finish_bundle(self):
-        window = GlobalWindow()
-        for item in self._counts.total().items():
-            yield WindowedValue(item, window.max_timestamp(), [window])
+def _sampled_words(item, settings, totals):
+    """Yields `(word, count)` of a unique document, if it is sampled for the vocabulary."""
+    digest, (text, _) = item
+    share = sample_share(totals["train_words"], settings)
+    if part_of(digest, settings.valid) == "train" and is_sampled(digest, share):
+        counts = prepare_vocabulary.word_counts(settings)
+        counts.add(text)
+        yield from counts.total().items()
 
 
-class _PackBlocks(beam.DoFn):
+def _pack(item, vocabulary, settings, folder, part):
     """`(block, [(digest, text), ...])` to a shard in the folder, and the facts of it as JSON."""
-
-    def __init__(self, vocabulary, settings, folder, part):
-        self._vocabulary, self._settings = vocabulary, settings
-        self._folder, self._part = folder, part
-
-    def setup(self):
-        self._tokenizer = prepare_vocabulary.from_bytes(self._vocabulary, self._settings)
-
-    def process(self, item):
-        block, documents = item
-        folder = pathlib.Path(self._folder)
-        yield json.dumps(
-            blocks.write_block(
-                folder, self._part, block, sorted(documents), self._tokenizer, self._settings
-            )
-        )
+    block, documents = item
+    tokenizer = prepare_vocabulary.from_bytes(vocabulary, settings)
+    where = pathlib.Path(folder), part, block
+    return json.dumps(blocks.write_block(*where, sorted(documents), tokenizer, settings))
 
 
 def _measure(item, held_out):
-    """Returns the sizes of one unique document, to be added up."""
+    """The sizes of one unique document, to be added up."""
     digest, (text, times) = item
     sizes = {"documents": 1, "bytes": len(text.encode("utf-8")), "words": len(text.split())}
     part = part_of(digest, held_out)

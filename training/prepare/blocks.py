@@ -2,54 +2,29 @@
 
 import numpy as np
 
-from keras_tupe.data import (
-    file_hash,
-    multiset_hash,
-    pack_pairs,
-    pack_sentences,
-    read_sealed_json,
-    split_sentences,
-    write_shard,
-)
+from keras_tupe.data import file_hash, split_sentences, write_shard
+from keras_tupe.data.corpus.documents import multiset_hash
+from keras_tupe.data.corpus.packing import pack_sentences
+from keras_tupe.data.corpus.pair_packing import pack_pairs
+from keras_tupe.data.rows.json_record import read_sealed_json
 from keras_tupe.data.rows.pairs import segments
 
 _SENTENCES_PER_CALL = 10_000
-_STATISTICS = (
-    "documents",
-    "words",
-    "sentences",
-    "split_sentences",
-    "tokens",
-    "unknown_tokens",
-    "padding_tokens",
-    "rows",
-)
-_OF_PAIRS = ("documents_without_pair", "sentences_left_out")
+_COUNTS = "documents words sentences split_sentences tokens unknown_tokens padding_tokens rows"
+_COUNTS_OF_PAIRS = "documents_without_pair sentences_left_out"
 
 
-def no_statistics(pairs=None):
-    """The statistics of no text: what sums start with."""
-    return dict.fromkeys(_STATISTICS if pairs is None else (*_STATISTICS, *_OF_PAIRS), 0)
-
-
-def add_statistics(*parts):
-    """The sum of the statistics of several blocks, of which there is one at least."""
-    return {name: sum(part[name] for part in parts) for name in parts[0]}
+def no_statistics(pairs):
+    """The statistics of no text, for rows of pairs of a kind or of none."""
+    names = _COUNTS if pairs is None else f"{_COUNTS} {_COUNTS_OF_PAIRS}"
+    return dict.fromkeys(names.split(), 0)
 
 
 def pack_block(documents, tokenizer, length, pairs=None):
-    """Packs the documents of a block, which are together in memory.
+    """Packs documents, strings in the order of their hashes, into `(rows, statistics, index)`.
 
-    Args:
-        documents: list of strings, in the order of their hashes.
-        tokenizer: a `WordPiece` or `SentencePieceBpe`.
-        length: tokens per row.
-        pairs: kind of the rows' pairs, or `None` for rows of one segment.
-
-    Returns:
-        `(token_ids, statistics, index)`: int32 `(rows, length)`, a dictionary of integers, and of
-        pairs of the kind `"next"` int64 `(rows, 2)`: tokens of the second segment, and number of
-        the document in the block; otherwise `None`.
+    The index is for pairs of the kind `"next"`, int64 `(rows, 2)`: tokens of the second segment,
+    and number of the document in the block.
     """
     sentences, sentences_of = [], []
     for document in documents:
@@ -67,11 +42,8 @@ def pack_block(documents, tokenizer, length, pairs=None):
         numbers = np.repeat(np.arange(len(documents)), sentences_of)[has_tokens]
         opens_document = np.diff(numbers, prepend=-1) != 0
         packed = pack_sentences(token_ids, sizes[has_tokens], opens_document, length, **ids)
-    statistics = {
-        **no_statistics(pairs),
-        "documents": len(documents),
-        "words": sum(len(document.split()) for document in documents),
-    }
+    statistics = no_statistics(pairs) | {"documents": len(documents)}
+    statistics["words"] = sum(len(document.split()) for document in documents)
     if packed is None:
         return np.zeros((0, length), "int32"), statistics, None
     rows = packed.token_ids
@@ -84,8 +56,8 @@ def pack_block(documents, tokenizer, length, pairs=None):
         "rows": len(rows),
     }
     if pairs is not None:
-        counts = (packed.num_without_pair, packed.num_left)
-        statistics |= dict(zip(_OF_PAIRS, counts, strict=True))
+        statistics["documents_without_pair"] = packed.num_without_pair
+        statistics["sentences_left_out"] = packed.num_left
     if pairs == "next":
         _, second = segments(rows, tokenizer.end_id)
         index = np.stack([second[:, 1] - second[:, 0], packed.documents], axis=1)
@@ -103,20 +75,7 @@ def _tokenized(sentences, tokenizer):
 
 
 def write_block(folder, part, block, documents, tokenizer, settings):
-    """Packs a block and writes its shard.
-
-    Args:
-        folder: where the shard goes, `pathlib.Path`.
-        part: name of the split.
-        block: its number.
-        documents: sorted list of `(digest, text)`.
-        tokenizer: as of `pack_block`.
-        settings: a `Settings`.
-
-    Returns:
-        Facts, a JSON dictionary: `block`, `statistics`, `corpus_hash` (`multiset_hash` of the
-        documents), and `sha256` of the files.
-    """
+    """Packs a block, sorted `(digest, text)`, and writes its shard; returns the facts of it."""
     texts = [text for _, text in documents]
     rows, statistics, index = pack_block(texts, tokenizer, settings.length, settings.pairs)
     return {
@@ -128,12 +87,7 @@ def write_block(folder, part, block, documents, tokenizer, settings):
 
 
 def read_facts(path, folder):
-    """Returns the facts of a block that an earlier run wrote, or `None` unless all of it is there.
-
-    Args:
-        path: of the facts, as `write_sealed_json` wrote them.
-        folder: of the shards.
-    """
+    """The facts of a block that an earlier run wrote, or `None` unless all of it is there."""
     try:
         facts = read_sealed_json(path)
         is_there = all(file_hash(folder / name) == x for name, x in facts["sha256"].items())
@@ -143,12 +97,7 @@ def read_facts(path, folder):
 
 
 def remove_others(folder, facts):
-    """Removes what killed runs have left in a folder of shards.
-
-    Args:
-        folder: `pathlib.Path`.
-        facts: dictionary from each part to the list of the facts of its blocks.
-    """
+    """Removes what killed runs have left in a folder of shards, by the facts of each part."""
     known = {name for part in facts.values() for one in part for name in one["sha256"]}
     for path in folder.iterdir():
         if path.name not in known:

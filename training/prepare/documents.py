@@ -5,39 +5,20 @@ import hashlib
 import json
 import shutil
 
-from keras_tupe.data import (
-    block_number,
-    clean_text,
-    document_digest,
-    is_held_out,
-    read_sealed_json,
-    read_source,
-    write_sealed_json,
-)
-from training.prepare.problems import Problems, blank
+from keras_tupe.data import clean_text, read_source
+from keras_tupe.data.corpus.documents import digest_fraction, document_digest, is_held_out
+from keras_tupe.data.rows.json_record import read_sealed_json, write_sealed_json
 
 NUM_BUCKETS = 256
 PARTS = ("train", "valid")
 
 _RECORD = "read.json"  # written last
 _BUFFER_BYTES = 2**18  # of each bucket
+_MAX_LISTED = 10_000
 
 
 def read_documents(sources, settings, folder, bar):
-    """Reads and cleans all documents into buckets; one that was not finished begins anew.
-
-    Args:
-        sources: list of `Source`.
-        settings: a `Settings`.
-        folder: `pathlib.Path`, made.
-        bar: a bar of bytes.
-
-    Returns:
-        The `Documents`.
-
-    Raises:
-        ValueError: at the first problem, unless problems are skipped.
-    """
+    """Reads and cleans all documents into buckets; a reading that did not end begins anew."""
     if (folder / _RECORD).exists():
         return Documents(folder)
     shutil.rmtree(folder, ignore_errors=True)
@@ -53,12 +34,9 @@ def read_documents(sources, settings, folder, bar):
         buffers[bucket].clear()
 
     for source in sources:
-        for document in read_source(
-            source, settings.text_field, settings.max_document_bytes, advance=bar.update
-        ):
-            text = "" if document.problem else clean_text(document.text)
-            if not text:
-                problems.add(document.message or blank(document))
+        for text, problem in cleaned(source, settings, bar.update):
+            if problem:
+                problems.add(problem)
                 continue
             bucket = document_digest(text)[8]
             buffers[bucket] += json.dumps(text).encode("ascii") + b"\n"
@@ -71,18 +49,40 @@ def read_documents(sources, settings, folder, bar):
     return Documents(folder)
 
 
+def cleaned(source, settings, advance=None):
+    """Yields `(text, what is wrong with it)` of each document of a source, one of them empty."""
+    for document in read_source(source, settings.text_field, settings.max_document_bytes, advance):
+        text = "" if document.problem else clean_text(document.text)
+        blank = f"The document is empty or blank. Received: {document.place}"
+        yield text, "" if text else document.message or blank
+
+
+class Problems:
+    """Bad documents: the first ends the work, or (`skip`) all are counted and listed."""
+
+    def __init__(self, skip, state=None):
+        self._skip = skip
+        self.state = state or {"count": 0, "messages": []}
+
+    def add(self, message):
+        """Notes a problem, or raises it."""
+        if not self._skip:
+            raise ValueError(f"{message} (--skip-bad lists bad documents instead, and goes on.)")
+        self.state["count"] += 1
+        if len(self.state["messages"]) < _MAX_LISTED:
+            self.state["messages"].append(message)
+
+    def check_rest(self, num_documents):
+        """Raises a ValueError if no document is left."""
+        if not num_documents:
+            raise ValueError(
+                "No document is left to prepare; all of them are bad. Received: "
+                f"skipped={self.state['count']}, the first: {self.state['messages'][0]}"
+            )
+
+
 class Documents:
-    """The documents in a folder, without duplicates.
-
-    Args:
-        folder: that `read_documents` filled.
-
-    Attributes:
-        problems: state of the `Problems` of reading.
-
-    Raises:
-        ValueError: if its record is damaged; all methods, if a bucket is not what was written.
-    """
+    """The documents in a folder that `read_documents` filled, without duplicates."""
 
     def __init__(self, folder):
         self._folder, self._last = folder, (None, None)
@@ -104,11 +104,9 @@ class Documents:
         return self._last[1]
 
     def block(self, part, block, num_blocks, held_out):
-        """Returns the documents of one block of one part, sorted `(digest, text)`.
-
-        The byte that chooses the bucket is the first of the number that chooses the block, so a
-        block is a number of neighbouring buckets, or a part of one.
-        """
+        """The documents of a block of a part, sorted `(digest, text)`."""
+        # the byte that chooses the bucket is the first of the number that chooses the block, so a
+        # block is a number of neighbouring buckets, or a part of one
         first = block * NUM_BUCKETS // num_blocks
         end = max((block + 1) * NUM_BUCKETS // num_blocks, first + 1)
         return sorted(
@@ -120,8 +118,23 @@ class Documents:
 
 
 def part_of(digest, held_out):
-    """Returns the part, of `PARTS`, that a document belongs to."""
+    """The part, of `PARTS`, that a document belongs to."""
     return "valid" if is_held_out(digest, held_out) else "train"
+
+
+def is_sampled(digest, share):
+    """Whether a document belongs to a sample of all documents."""
+    return digest_fraction(digest, 16) < share
+
+
+def block_number(digest, num_blocks):
+    """The block, 0 to `num_blocks - 1`, of a document; halving them joins neighbours."""
+    return int.from_bytes(digest[8:12], "big") >> (32 - (num_blocks.bit_length() - 1))
+
+
+def choose_num_blocks(num_bytes, block_bytes):
+    """The smallest power of two of blocks that hold at most `block_bytes` on average."""
+    return 1 << (max(1, -(-num_bytes // block_bytes)) - 1).bit_length()
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 from keras_tupe.data import file_hash
 from training.prepare import vocabulary
-from training.prepare.blocks import add_statistics, no_statistics
+from training.prepare.blocks import no_statistics
 
 
 def check_size(statistics, settings):
@@ -42,29 +42,17 @@ def check_complete(statistics, num_documents):
         )
 
 
-def total(facts, pairs=None):
-    """Returns the facts of all blocks of a part in one: `statistics` and `corpus_hash`.
-
-    Args:
-        facts: list of what `write_block` returned.
-        pairs: kind of the rows' pairs, or `None`.
-    """
+def total(facts, pairs):
+    """The facts of all blocks of a part in one: `statistics` and `corpus_hash`."""
+    counts, names = [one["statistics"] for one in facts], no_statistics(pairs)
     return {
-        "statistics": add_statistics(no_statistics(pairs), *(one["statistics"] for one in facts)),
+        "statistics": {name: sum(one[name] for one in counts) for name in names},
         "corpus_hash": sum(one["corpus_hash"] for one in facts) % 2**256,
     }
 
 
 def record(folder, tokenizer, settings, parts, found):
-    """Adds the vocabulary and the list of bad documents; returns what `seal` takes.
-
-    Args:
-        folder: the folder of the shards, `pathlib.Path`.
-        tokenizer: the tokenizer.
-        settings: a `Settings`.
-        parts: dictionary from each part to what `total` returned.
-        found: dictionary of the number of `duplicates` and the state of the `problems`.
-    """
+    """Adds the vocabulary and the list of bad documents to the shards; returns the record."""
     tokenizer.save(folder / tokenizer.file_name)
     problems = found["problems"]
     if problems["count"]:

@@ -6,12 +6,8 @@ import os
 import pathlib
 import shutil
 
-from keras_tupe.data import (
-    PREPARATION_FILE,
-    read_preparation,
-    read_sealed_json,
-    write_sealed_json,
-)
+from keras_tupe.data.rows.json_record import read_sealed_json, write_sealed_json
+from keras_tupe.data.rows.prepared import PREPARATION_FILE, read_preparation
 from training.command.checks import no_folder
 from training.command.folder_lock import LOCK, FolderLock
 from training.prepare.settings import difference
@@ -20,11 +16,7 @@ _SETTINGS = "settings.json"
 
 
 def check_output(out, fingerprint):
-    """Returns whether `out` is already there, made by the same settings from the same input.
-
-    Raises:
-        ValueError: if something else is there; the message says what differs.
-    """
+    """Whether `out` is already there, by the same settings and input; ValueError for others."""
     out = pathlib.Path(out)
     problems = [] if out.exists() else no_folder(out)
     if problems:
@@ -48,12 +40,10 @@ def check_output(out, fingerprint):
 
 
 def remove_rest(out):
-    """Removes the work folder beside a finished `out`, of a run that was killed in its last step.
-
-    One that another process is working in, or removing, is left to it.
-    """
+    """Removes the work beside a finished `out` of a run that was killed in its last step."""
     folder = _work_folder_of(out)
     if folder.exists():
+        # one that another process is working in, or removing, is left to it
         with contextlib.suppress(ValueError, FileNotFoundError), FolderLock(folder):
             _remove(folder)
 
@@ -64,9 +54,6 @@ def work_folder(out, fingerprint):
 
     It is removed when the block ends well, and when the input turned out to be at fault
     (ValueError); otherwise it stays, and the same command goes on from there.
-
-    Raises:
-        ValueError: if another process works there, or the work was begun with other settings.
     """
     folder = _work_folder_of(out)
     with FolderLock(folder):
@@ -78,9 +65,21 @@ def work_folder(out, fingerprint):
             )
         settings = folder / _SETTINGS
         if settings.exists():
-            _compare(folder, _begun_with(settings), fingerprint)
+            try:
+                begun_with = read_sealed_json(settings)
+            except (OSError, ValueError):
+                raise ValueError(
+                    "The unfinished work in this folder cannot be gone on with: it was damaged, or "
+                    "begun by another version. Remove it, and run the same command again. "
+                    f"Received: {str(folder)!r}"
+                ) from None
+            _compare(folder, begun_with, fingerprint)
         else:
-            _clear(folder)
+            for path in folder.iterdir():  # what a removal that was killed has left
+                if path.is_dir():
+                    shutil.rmtree(path)
+                elif path.name != LOCK:
+                    path.unlink()
             write_sealed_json(settings, fingerprint)
         try:
             yield folder
@@ -99,18 +98,6 @@ def move_into_place(folder, out):
     _sync(out.parent)
 
 
-def _begun_with(settings):
-    """The fingerprint that unfinished work was begun with."""
-    try:
-        return read_sealed_json(settings)
-    except (OSError, ValueError):
-        raise ValueError(
-            "The unfinished work in this folder cannot be gone on with: it was damaged, or begun "
-            f"by another version. Remove it, and run the same command again. Received: "
-            f"{str(settings.parent)!r}"
-        ) from None
-
-
 def _work_folder_of(out):
     out = pathlib.Path(out).resolve()
     return out.with_name(f"{out.name}.unfinished")
@@ -122,18 +109,8 @@ def _remove(folder):
     shutil.rmtree(folder, ignore_errors=True)  # another process may look for its lock just now
 
 
-def _clear(folder):
-    """Removes what a removal that was killed has left."""
-    for path in folder.iterdir():
-        if path.is_dir():
-            shutil.rmtree(path)
-        elif path.name != LOCK:
-            path.unlink()
-
-
 def _compare(folder, theirs, ours):
-    theirs = json.loads(json.dumps(theirs))
-    ours = json.loads(json.dumps(ours))
+    ours = json.loads(json.dumps(ours))  # theirs come from a file
     if theirs != ours:
         raise ValueError(
             "The folder was begun by a command with other settings. Choose another --out, or "

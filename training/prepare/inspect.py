@@ -5,7 +5,8 @@ import pathlib
 
 import numpy as np
 
-from keras_tupe.data import PREPARATION_FILE, PreparedRows, file_hash, read_preparation
+from keras_tupe.data import PREPARATION_FILE, PreparedRows, file_hash
+from keras_tupe.data.rows.prepared import read_preparation
 from training.command.tables import table
 from training.prepare.vocabulary import TOKENIZERS
 
@@ -49,15 +50,7 @@ def describe(folder):
 
 
 def verify(folder):
-    """Checks that every file is there, and is what was written.
-
-    Returns:
-        A sentence that says so.
-
-    Raises:
-        FileNotFoundError: if this is no prepared folder.
-        ValueError: naming the files that are missing, changed, or too many.
-    """
+    """A sentence that every file is what was written; a ValueError names those that are not."""
     hashes = _record(folder)["sha256"]
     folder = pathlib.Path(folder)
     there = {file.name for file in folder.iterdir()} - {PREPARATION_FILE}

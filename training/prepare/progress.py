@@ -12,24 +12,14 @@ _MOMENT, _MINUTE = 0.1, 60  # seconds between two looks, in a terminal and witho
 
 
 class Progress:
-    """A bar of `tqdm` for each stage.
-
-    Attributes:
-        seconds: dictionary from the names of the stages that have ended to the time they took.
-    """
+    """A bar of `tqdm` for each stage."""
 
     def __init__(self):
-        self.seconds = {}
+        self.seconds = {}  # of each stage that has ended
 
     @contextlib.contextmanager
     def stage(self, name, total=None, unit=" words"):
-        """Yields the bar of a stage, whose `update` takes what was done.
-
-        Args:
-            name: of the stage.
-            total: what there is to do, or `None` if that is not known.
-            unit: what is counted.
-        """
+        """Yields the bar of a stage, whose `update` takes what was done of `total` units."""
         wait = _MOMENT if sys.stderr.isatty() else _MINUTE
         options = {"mininterval": wait, "maxinterval": max(wait, 10), "delay": wait}
         start = time.monotonic()

@@ -108,25 +108,17 @@ class Settings:
 
 
 def fingerprint(settings, sources):
-    """What must be equal for two runs to make the same data set, as a JSON dictionary.
-
-    Args:
-        settings: a `Settings`.
-        sources: list of `Source`. A file counts as unchanged if its size and time are.
-    """
+    """What must be equal for two runs to make the same data set, as a JSON dictionary."""
     from keras_tupe.data import file_hash
 
     chosen = counting(settings)
     chosen["vocabulary_size"] = vocabulary_size(settings)
     if settings.vocabulary is not None:
         chosen["vocabulary"] = file_hash(settings.vocabulary)
-    files = [
-        [os.path.abspath(source.name), source.num_bytes, source.version]
-        if source.format != "tfds"
-        else [source.name, 0, 0]
-        for source in sources
-    ]
-    return {**chosen, "input": files}
+    names = [x.name if x.format == "tfds" else os.path.abspath(x.name) for x in sources]
+    # a file is unchanged if its size and time are
+    facts = [[x.num_bytes, x.version] for x in sources]
+    return {**chosen, "input": [[name, *of] for name, of in zip(names, facts, strict=True)]}
 
 
 def vocabulary_size(settings):

@@ -1,14 +1,11 @@
 """The vocabulary of a preparation: trained on word counts, or the user's own."""
 
+import functools
 import pathlib
 import tempfile
 
-from keras_tupe.data import (
-    WordCounts,
-    sentencepiece_bpe_from_counts,
-    wordpiece_from_counts,
-    wordpiece_words,
-)
+from keras_tupe.data import WordCounts, wordpiece_from_counts, wordpiece_words
+from keras_tupe.data.corpus.vocabulary import sentencepiece_bpe_from_counts
 from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
 from training.prepare.settings import vocabulary_size
 
@@ -17,17 +14,14 @@ TOKENIZERS = {"wordpiece": WordPiece, "sentencepiece": SentencePieceBpe}
 
 def word_counts(settings):
     """An empty `WordCounts` for the kind of vocabulary that is asked for."""
-    if settings.tokenizer == "wordpiece":
-        return WordCounts(wordpiece_words(settings.lowercase))
-    return WordCounts()
+    return WordCounts(_words(settings.lowercase) if settings.tokenizer == "wordpiece" else None)
+
+
+_words = functools.cache(wordpiece_words)
 
 
 def train(counts, settings):
-    """Trains a vocabulary; returns the tokenizer.
-
-    Raises:
-        ValueError: if the words are too few for it.
-    """
+    """The tokenizer of a vocabulary that is trained on words, which must be enough."""
     if not counts:
         raise ValueError(
             "No document of the training part was sampled for the vocabulary. Give more text, "
@@ -46,6 +40,7 @@ def load(path, settings):
     return TOKENIZERS[settings.tokenizer](pathlib.Path(path), lowercase=settings.lowercase)
 
 
+@functools.cache
 def from_bytes(content, settings):
     """The tokenizer of the content of a vocabulary file: what Beam sends to its workers."""
     if settings.tokenizer == "sentencepiece":
@@ -58,16 +53,12 @@ def from_bytes(content, settings):
 
 def facts(tokenizer, settings, file_hash):
     """What readers of the rows must know about their vocabulary, as a JSON dictionary."""
+    names = ("lowercase", "start_id", "end_id", "pad_id", "mask_id", "unknown_id")
     return {
         "kind": settings.tokenizer,
         "file": tokenizer.file_name,
         "sha256": file_hash,
         "size": tokenizer.vocabulary_size,
-        "lowercase": tokenizer.lowercase,
-        "start_id": tokenizer.start_id,
-        "end_id": tokenizer.end_id,
-        "pad_id": tokenizer.pad_id,
-        "mask_id": tokenizer.mask_id,
-        "unknown_id": tokenizer.unknown_id,
+        **{name: getattr(tokenizer, name) for name in names},
         "special_ids": list(tokenizer.special_ids),
     }

@@ -2,36 +2,25 @@
 
 import sys
 
-from keras_tupe.data import (
-    choose_num_blocks,
-    file_hash,
-    find_sources,
-    is_sampled,
-    seal,
-    write_sealed_json,
-)
+from keras_tupe.data import file_hash, find_sources, seal
+from keras_tupe.data.rows.json_record import write_sealed_json
 from training.prepare import blocks, finish, inspect, vocabulary
 from training.prepare import folder as prepare_folder
-from training.prepare.documents import NUM_BUCKETS, PARTS, part_of, read_documents
-from training.prepare.problems import Problems
+from training.prepare.documents import (
+    NUM_BUCKETS,
+    PARTS,
+    Problems,
+    choose_num_blocks,
+    is_sampled,
+    part_of,
+    read_documents,
+)
 from training.prepare.progress import Progress
 from training.prepare.settings import fingerprint, sample_share
 
 
 def prepare(settings, command):
-    """Makes the folder of `settings`, or finds that it is there.
-
-    Args:
-        settings: a `Settings` with `out`.
-        command: the command line, for the record.
-
-    Returns:
-        What to print: statistics, or that there was nothing to do.
-
-    Raises:
-        ValueError: if something is wrong with the input.
-        OSError: if the disk is full.
-    """
+    """Makes the folder of `settings`, or finds that it is there; returns what to print."""
     sources = find_sources(settings.input, settings.format)
     if settings.vocabulary is not None:
         vocabulary.load(settings.vocabulary, settings)  # before the long work
@@ -94,24 +83,19 @@ def _in_one_process(sources, settings, work, progress):
 
 def _measured(documents, settings, bar):
     """Counts what is left after exact duplicates are dropped."""
-    num_bytes, num_words = dict.fromkeys(PARTS, 0), dict.fromkeys(PARTS, 0)
-    number = read = 0
+    found = {"documents": 0, "duplicates": 0, "words": 0, "train_words": 0}
+    found |= {"bytes": dict.fromkeys(PARTS, 0), "problems": documents.problems}
     for bucket in range(NUM_BUCKETS):
         unique, count = documents.bucket(bucket)
-        number, read = number + len(unique), read + count
+        found["documents"] += len(unique)
+        found["duplicates"] += count - len(unique)
         for digest, text in unique:
-            part = part_of(digest, settings.valid)
-            num_bytes[part] += len(text.encode("utf-8"))
-            num_words[part] += len(text.split())
+            part, words = part_of(digest, settings.valid), len(text.split())
+            found["bytes"][part] += len(text.encode("utf-8"))
+            found["words"] += words
+            found["train_words"] += words if part == "train" else 0
         bar.update()
-    return {
-        "documents": number,
-        "duplicates": read - number,
-        "words": sum(num_words.values()),
-        "train_words": num_words["train"],
-        "bytes": num_bytes,
-        "problems": documents.problems,
-    }
+    return found
 
 
 def _tokenizer(documents, found, settings, path, bar):

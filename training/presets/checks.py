@@ -8,6 +8,7 @@ from training.command.without_keras import method_names, without_keras
 
 with without_keras():
     from keras_tupe._json_file import read_json_object
+    from keras_tupe._new_folder import check_is_new
 
 TOKENIZERS = ("tokenizer.json", "preprocessor.json")
 
@@ -53,27 +54,39 @@ def preset_problems(folder, purpose, position_file=None):
     return config, found
 
 
-def measurement_problems(settings, content, is_data=os.path.isdir):
-    """Returns a sentence for each mistake in what every measurement of a preset is given.
+def measurement_problems(settings, presets, content, is_data=os.path.isdir):
+    """Returns a sentence for each mistake in what every measurement of presets is given.
 
     Args:
-        settings: has `preset`, `data`, `out` and `position_file`.
+        settings: has `data`, `out` and `position_file`.
+        presets: list of folders.
         content: what the folder `--data` is, such as "of GLUE's files".
         is_data: function: path -> whether it may be the data.
     """
-    found = [
-        f"{name} must be given. Received: none"
-        for name in ("PRESET", "--data", "--out")
-        if getattr(settings, name.strip("-").lower()) is None
+    given = {"PRESET": presets, "--data": settings.data, "--out": settings.out}
+    found = [f"{name} must be given. Received: none" for name, x in given.items() if not x]
+    data, file = settings.data, settings.position_file
+    found += [
+        f"PRESET must be the folder of a preset. Received: {not_there(preset)}"
+        for preset in presets
+        if not os.path.isdir(preset)
     ]
-    preset, data, file = settings.preset, settings.data, settings.position_file
-    if preset is not None and not os.path.isdir(preset):
-        found.append(f"PRESET must be the folder of a preset. Received: {not_there(preset)}")
     if data is not None and not is_data(data):
         found.append(f"--data must be a folder {content}. Received: {not_there(data)}")
     if file is not None and not os.path.isfile(file):
         found.append(f"--position-file must be an existing Python file. Received: {file!r}")
     return found + (no_folder(settings.out) if settings.out is not None else [])
+
+
+def wrong_new_folder(out):
+    """Returns a sentence if `--out` cannot be what is made, which must not be there yet."""
+    if out is None:
+        return ["--out must name what to make. Received: none"]
+    try:
+        check_is_new(out)
+    except ValueError as error:
+        return [str(error)]
+    return no_folder(out)
 
 
 def is_seq2seq(folder):

@@ -15,13 +15,6 @@ class Encoder:
         position_file: the Python file that defines its positional method, or `None`.
         keep_zeros: whether kernels' weights that are zero stay so in training. Defaults to `False`.
 
-    Attributes:
-        tokenizer: the `TupeTokenizer`.
-        position: name of the positional method.
-        limit: longest row that it can take, or `None`.
-        has_segments: whether it takes `segment_ids`.
-        digest: see `preset_digest`.
-
     Raises:
         ValueError: if the preset cannot be loaded, or has no tokenizer.
     """
@@ -37,6 +30,7 @@ class Encoder:
             )
         self.tokenizer = text if isinstance(text, TupeTokenizer) else text.tokenizer
         self.position = backbone.position
+        # longest row that it can take
         self.limit = backbone.max_sequence_length if backbone.has_length_limit else None
         self.has_segments = backbone.num_segments > 0
         # the policy is that of the run, and dropout the one that is asked for
@@ -47,11 +41,7 @@ class Encoder:
         self.digest = preset_digest(folder, position_file)
 
     def classifier(self, num_classes):
-        """Returns a new `TupeTextClassifier`: the preset's encoder, and a last layer drawn anew.
-
-        Args:
-            num_classes: number of classes; 1 for a regression.
-        """
+        """Returns a new classifier, or a regression of one class: its last layer is drawn anew."""
         backbone = TupeBackbone.from_config(self._config)
         backbone.set_weights(self._weights)
         if self._keeps_zeros:

@@ -1,4 +1,4 @@
-"""The folder of a preset: a hash of what it computes, and room to write it."""
+"""The folder of a preset: a hash of what it computes, its vocabulary, and room to write it."""
 
 import hashlib
 import math
@@ -9,15 +9,14 @@ import shutil
 
 from keras_tupe.data import file_hash
 
+_ASSETS = pathlib.Path("assets", "tokenizer")
 _SETTINGS = ("config.json", "preprocessor.json", "tokenizer.json")
 
 
 def preset_digest(folder, position_file=None):
     """Returns a hash of all that makes the answers of a preset, hexadecimal.
 
-    Args:
-        folder: the preset: settings, weights and vocabulary count, by content.
-        position_file: the Python file that defines its positional method, or `None`.
+    Settings, weights and vocabulary count by their content, and the file of a method of one's own.
     """
     folder = pathlib.Path(folder)
     digest = hashlib.sha256()
@@ -37,13 +36,6 @@ def check_preset_space(model, folder):
     """Refuses a disk or a file-size limit that a preset would not fit into.
 
     HDF5 ends the process when it cannot write, so that nothing could be cleaned up then.
-
-    Args:
-        model: what is going to be saved.
-        folder: where; it exists.
-
-    Raises:
-        ValueError: if there is too little room.
     """
     needed = sum(
         math.prod(weight.shape) * (8 if weight.dtype == "float64" else 4) + _BYTES_AROUND
@@ -58,3 +50,19 @@ def check_preset_space(model, folder):
             f"The preset needs about {needed:,} bytes, and {free:,} are {what}. Choose another "
             f"folder or make room. Received: {os.fspath(folder)!r}"
         )
+
+
+def check_same_vocabulary(preset, size, vocabulary):
+    """Refuses rows of another vocabulary than that of a preset, whose model has `size` pieces."""
+    files = sorted((pathlib.Path(preset) / _ASSETS).glob("*"))
+    ours = vocabulary.path.read_bytes()
+    if size != vocabulary.size or not any(_same(file, ours) for file in files):
+        raise ValueError(
+            "The rows must have the vocabulary of the preset. Prepare them with "
+            f"`--vocabulary` and the preset's file in {_ASSETS}. Received: a preset of {size} "
+            f"pieces, rows of {vocabulary.size} other pieces; preset={preset!r}"
+        )
+
+
+def _same(file, content):
+    return file.read_bytes().rstrip(b"\n") == content.rstrip(b"\n")

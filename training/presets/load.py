@@ -39,7 +39,7 @@ def load_preset(folder, dtype=None):
     if is_seq2seq(folder):
         raise ValueError(
             "The preset must be that of a TupeBackbone; a model of pairs is for `keras-tupe "
-            "finetune_seq2seq`, `generate` and `export`, and `TupeSeq2SeqLM.from_preset`. "
+            "finetune seq2seq`, `generate` and `export`, and `TupeSeq2SeqLM.from_preset`. "
             f"Received: a TupeSeq2SeqBackbone in {str(folder)!r}"
         )
     check_known(folder, _dictionary(config, "config"), only_carried=False)
@@ -68,7 +68,7 @@ def load_preset(folder, dtype=None):
 
 
 def _class_in(folder, name):
-    """Returns the class that a file of a checked preset names, or `None` if it is not known."""
+    """Returns the class that a file of a checked preset names, `None` if it is not known."""
     found = read_object(folder / name).get("registered_name")
     return keras.saving.get_registered_object(found) if isinstance(found, str) else None
 
@@ -85,15 +85,7 @@ def _known(folder, name):
 
 
 def load_task(folder):
-    """Returns the task of a preset with its preprocessor, so that it can be asked.
-
-    Args:
-        folder: what `save_to_preset` of a task wrote, one of pairs of texts too.
-
-    Raises:
-        ValueError, OSError: if it is the preset of an encoder alone, has no tokenizer, or cannot be
-            loaded.
-    """
+    """Returns the task of a preset, one of pairs too, with its preprocessor: it can be asked."""
     if is_seq2seq(folder):
         return load_seq2seq(folder)
     model, text = load_preset(folder)
@@ -110,14 +102,7 @@ def load_task(folder):
 
 
 def load_seq2seq(folder):
-    """Returns the `TupeSeq2SeqLM` of a preset, with its preprocessor.
-
-    Args:
-        folder: what `save_to_preset` of a `TupeSeq2SeqLM` wrote.
-
-    Raises:
-        ValueError, OSError: if it has no preprocessor, or cannot be loaded.
-    """
+    """Returns the `TupeSeq2SeqLM` of a preset, with its preprocessor."""
     folder = pathlib.Path(folder).resolve()
     if not (folder / "preprocessor.json").is_file():
         raise ValueError(
@@ -130,15 +115,10 @@ def load_seq2seq(folder):
 
 
 def origin(folder):
-    """Returns what is known of a preset's making: the run of `training.pretrain` it is of.
+    """Returns what is known of the run of `training.pretrain` that made a preset, a dictionary.
 
-    Another preset in the folder of a run, a converted one say, is not that run's.
-
-    Args:
-        folder: a preset.
-
-    Returns:
-        Dictionary with `command`, `commit`, `data` and `metrics`; empty if there is no such run.
+    It has `command`, `commit`, `data` and `metrics`, and is empty if there is no such run. Another
+    preset in the folder of a run, a converted one say, is not that run's.
     """
     folder = pathlib.Path(folder).resolve()
     run, step = run_of_preset(folder)
@@ -172,3 +152,20 @@ def _dtype(config):
 def _dictionary(content, name):
     found = content.get(name)
     return found if isinstance(found, dict) else {}
+
+
+class TokenLosses(keras.Model):
+    """A causal language model whose outputs are the losses of labels that are among its inputs.
+
+    Args:
+        model: the `TupeCausalLM`.
+    """
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+        self.built = True
+
+    def call(self, inputs, training=None):
+        inputs = dict(inputs)
+        return self.model.token_losses(inputs, inputs.pop("labels"))

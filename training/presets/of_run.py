@@ -7,12 +7,7 @@ LAST, FOLDER = "preset", "presets"
 
 
 def preset_at(run, step=None):
-    """Returns the folder of a preset of a run, a `pathlib.Path`.
-
-    Args:
-        run: folder of the run.
-        step: steps after which it was written; `None` for the last one.
-    """
+    """Returns the folder of a run's preset after a step, a `pathlib.Path`; `None` for the last."""
     run = pathlib.Path(run)
     return run / LAST if step is None else run / FOLDER / f"step-{step}"
 
@@ -20,8 +15,7 @@ def preset_at(run, step=None):
 def run_of_preset(folder):
     """Returns the folder of the run that a preset may be of, and its step; `None` for neither.
 
-    Args:
-        folder: a preset; the step of the last one is not in its name, and `None`.
+    The step of the last one is not in its name, and `None`.
     """
     folder = pathlib.Path(folder)
     if folder.name == LAST:

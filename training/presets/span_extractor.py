@@ -4,12 +4,7 @@ from keras_tupe import TupeBackbone, TupeSpanExtractor, extend_positions, positi
 
 
 def can_extend(method, options):
-    """Returns whether an encoder can be made to take rows beyond its `max_sequence_length`.
-
-    Args:
-        method: a `PositionMethod`.
-        options: its resolved options.
-    """
+    """Returns whether an encoder can be made to take rows beyond its `max_sequence_length`."""
     return not method.has_length_limit(options) or bool(
         method.absolute_tables or options.get("k", "") is None
     )
@@ -22,13 +17,12 @@ def span_extractor(backbone, length, how):
     position is extended; one with a row per distance stays as it is, and larger distances count
     as its largest one (Huang et al. 2020 clip so from the beginning).
 
+    Returns `(model, note)`; the note is a sentence, empty if nothing was done.
+
     Args:
         backbone: a `TupeBackbone`.
         length: tokens of the longest row.
         how: as in `keras_tupe.extend_positions`.
-
-    Returns:
-        `(model, note)`; the note is a sentence, empty if nothing was done.
 
     Raises:
         ValueError: if the encoder cannot be made longer.

@@ -1,6 +1,5 @@
 """Checks of the settings of `training.pretrain`, before any data is read."""
 
-import json
 import os
 
 from training.command.checks import not_there, option, uneven_micro_batches, wrong_fields, wrong_out
@@ -13,7 +12,7 @@ from training.command.without_keras import (
     without_keras,
 )
 from training.pretrain.identity import OBJECTIVE_OPTIONS, changeable, model_settings
-from training.pretrain.method import method_problems
+from training.pretrain.method import kind_problems, method_problems
 from training.pretrain.schedule import step_numbers
 from training.pretrain.trunk import ASKED
 
@@ -129,26 +128,17 @@ def _pattern(settings):
         settings.given.get(name) for name in ("attention_pattern", "pattern_options")
     ):
         return []
-    name = settings.attention_pattern
-    is_given = name is not None or settings.pattern_file is not None
-    if not is_given and settings.pattern_options == "{}":
+    file, name = settings.pattern_file, settings.attention_pattern
+    if (file or name) is None and settings.pattern_options == "{}":
         return []  # the objective's own, whose record is not needed
-    if settings.pattern_file is None and name is not None and name not in pattern_names():
-        return [
-            f"--attention-pattern must be one of {pattern_names()}, or give --pattern-file; the "
-            f"nearest is {nearest(name, pattern_names())!r}. Received: {name!r}"
-        ]
+    name, load = settings.pattern_name(), settings.pattern
+    found = kind_problems(
+        settings, "attention_pattern", name, pattern_names(), load, '{"window": 64}'
+    )
+    if found:
+        return found
     try:
-        pattern = settings.pattern()
-    except ValueError as error:
-        return [f"--pattern-file: {error}"]
-    try:
-        visible = pattern.visible(0, settings.resolved_pattern_options())
-    except json.JSONDecodeError as error:
-        return [
-            f"--pattern-options must be JSON, such as '{{\"window\": 64}}': {error}. Received: "
-            f"{settings.pattern_options!r}"
-        ]
+        visible = load().visible(0, settings.resolved_pattern_options())
     except (TypeError, ValueError) as error:
         return [f"--pattern-options: {error}"]
     is_causal = visible is not None and visible.is_causal
@@ -156,11 +146,11 @@ def _pattern(settings):
         return [
             f"--objective {settings.objective} needs an attention pattern in which no token sees "
             "what comes after it, such as --attention-pattern causal. Received: "
-            f"{settings.pattern_name()!r} with options {settings.pattern_options}"
+            f"{name!r} with options {settings.pattern_options}"
         ]
     if settings.preset is None and settings.method_name() in method_names():
         try:
-            settings.method().check_pattern(settings.method_name(), settings.pattern_name())
+            settings.method().check_pattern(settings.method_name(), name)
         except ValueError as error:
             return [f"--attention-pattern: {error}"]
     return []
@@ -216,9 +206,12 @@ def _steps(settings, outside):
         )
     if not outside.keys() & {"batch_size", "micro_batches"}:
         found += uneven_micro_batches(settings.batch_size, settings.micro_batches)
-    kept = {name: _listed_steps(settings, name) for name in ("keep_steps", "preset_steps")}
-    for name, steps in kept.items():
+    for name in ("keep_steps", "preset_steps"):
         received = f"Received: {getattr(settings, name)!r}"
+        try:
+            steps = step_numbers(getattr(settings, name))
+        except ValueError:
+            steps = (0,)
         if any(step < 1 for step in steps):
             found.append(
                 f"{option(name)} must be steps >= 1 by commas, such as 100000,300000. {received}"
@@ -229,11 +222,3 @@ def _steps(settings, outside):
                 f"passes. {received}"
             )
     return found
-
-
-def _listed_steps(settings, name):
-    """Returns the steps that a setting lists; one that is wrong if it does not."""
-    try:
-        return step_numbers(getattr(settings, name))
-    except ValueError:
-        return (0,)

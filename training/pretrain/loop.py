@@ -1,12 +1,13 @@
 """The loop of a run: train, test, log, save, and stop when asked."""
 
+import functools
 import signal
 
-import keras
-
 from keras_tupe import objectives
-from keras_tupe.trainer import Trainer, adamw
+from keras_tupe.trainer import Loop, Trainer, adamw
 from training.machine.devices import agreed
+
+SPEED = ("tokens_per_second", "flop_utilisation")  # of a log, which a `Progress` knows
 
 
 class Training:
@@ -17,55 +18,32 @@ class Training:
     Args:
         model: a new model of this package.
         machine: the devices, see `training.machine.devices`.
-        rows: the `Rows` to train on.
-        held_out: the `Rows` to test on.
+        rows, held_out: the `Rows` to train on, and to test on.
         schedule: learning rate: a function of the step.
         optimizer: dictionary of the other arguments of `adamw`.
         objective: the `Objective`; `None` for masked language modeling.
         **options: arguments of `Trainer`.
-
-    Attributes:
-        trainer: the `Trainer`.
     """
 
     def __init__(
-        self,
-        model,
-        machine,
-        rows,
-        held_out,
-        schedule,
-        optimizer,
-        objective=None,
-        **options,
+        self, model, machine, rows, held_out, schedule, optimizer, objective=None, **options
     ):
         self._objective = objective or objectives.get("masked_lm")
         self.machine, self.rows, self.schedule = machine, rows, schedule
-        self._held_out = held_out
-        self.trainer = Trainer(model, **options)
-        self.trainer.compile(
-            adamw(schedule, **optimizer),
-            weighted_metrics=self._objective.metrics(),
-        )
+        self._held_out, self.trainer = held_out, Trainer(model, **options)
+        metrics = self._objective.metrics()
+        self.trainer.compile(adamw(schedule, **optimizer), weighted_metrics=metrics)
 
-    def fit(self, start, end, progress, *callbacks):
-        """Trains from one step to another.
+    def loop(self, steps, progress, step=0, losses=()):
+        """Returns a `Loop` over the rows that shows its steps by a `Progress`."""
+        batches = functools.partial(self.machine.batches, self.rows)
+        loop = Loop(self.trainer, batches, steps, step, losses)
+        loop.after(lambda: progress.update(loop.step, self.trainer.last_step["batch_loss"]), 1)
+        return loop
 
-        Args:
-            start: steps done.
-            end: steps done at the end.
-            progress: the `Progress` to show it by.
-            *callbacks: called after `progress`.
-        """
-
-        def show(batch, logs=None):
-            progress.update(start + batch + 1, self.trainer.last_step["batch_loss"])
-
-        self.trainer.fit(
-            self.machine.batches(self.rows, start, end - start),
-            callbacks=[keras.callbacks.LambdaCallback(on_train_batch_end=show), *callbacks],
-            verbose=0,
-        )
+    def fit(self, start, end, progress):
+        """Trains from one step to another, shown by a `Progress`."""
+        self.loop(end, progress, start).run()
 
     def evaluate(self, step, progress, most=None):
         """Tests on held-out rows, and says the scores.
@@ -116,61 +94,58 @@ class StopSignal:
         self.received = True
 
 
-class Watch(keras.callbacks.Callback):
-    """The work between two calls of the host: log, save, stop.
+def train(training, plan, stop, saver, progress, log, step, valid_batches=None, work=None, at=()):
+    """Trains to the last step of a run; returns whether it came there, and the steps done.
+
+    It writes the log, tests, saves, and ends when it is asked to. What a kill left out after the
+    first step, a held-out loss and `work`, is done before all.
 
     Args:
         training: the `Training`.
-        settings: a `Settings` of `training.pretrain`.
+        plan: says the `steps`, of which `log_every`, `save_every` and `valid_every`, and
+            `saved_step_numbers()`.
         stop: a `StopSignal`.
         saver: a `Saver`.
         progress: a `Progress`.
         log: a `RunLog`, or `None` for workers that write none.
         step: step that the run begins at.
-
-    Attributes:
-        step: steps done.
+        valid_batches: batches to test on at most; all by default.
+        work: function of a step, done after the steps `at`.
     """
+    trainer, machine = training.trainer, training.machine
+    loop = training.loop(plan.steps, progress, step, saver.losses)
 
-    def __init__(self, training, settings, stop, saver, progress, log, step):
-        super().__init__()
-        self.step = self._start = step
-        self._trainer = training.trainer
-        self._machine, self._schedule = training.machine, training.schedule
-        self._settings, self._stop = settings, stop
-        self._kept = settings.saved_step_numbers()
-        self._saver, self._progress, self._log = saver, progress, log
-        self._losses = list(saver.losses)
+    def write_log():
+        row = loop.row(training.schedule)
+        if log is not None:
+            row |= {name: getattr(progress, name) for name in SPEED}
+            log.train(**row, seconds=progress.seconds + log.start_seconds)
 
-    def begin(self):
-        """Says that a new `fit` begins here."""
-        self._start = self.step
+    def save():
+        with progress.paused():
+            saver.save(trainer, loop.step, loop.losses)
 
-    def on_train_batch_end(self, batch, logs=None):
-        self.step = self._start + batch + 1
-        self._losses.append(self._trainer.last_step["batch_loss"])
-        settings = self._settings
-        if self.step % settings.log_every == 0 or self.step == settings.steps:
-            self._write_log()
-        saves = self.step % settings.save_every == 0 or self.step == settings.steps
-        saves = saves or self.step in self._kept
-        alone, together = self._machine.num_workers == 1, self.step % settings.log_every == 0
-        if (alone or together) and agreed(self._machine, self._stop.received):
-            saves = self._trainer.stop_training = True
-        if saves:
-            with self._progress.paused():
-                self._saver.save(self._trainer, self.step, self._losses)
+    def end_if_asked():
+        if agreed(machine, stop.received):
+            save()
+            trainer.stop_training = True
 
-    def _write_log(self):
-        if self._log is not None:
-            self._log.train(
-                step=self.step,
-                loss=sum(self._losses) / len(self._losses),
-                learning_rate=float(self._schedule(self.step - 1)),
-                gradient_norm=self._trainer.last_step["gradient_norm"],
-                tokens_per_second=self._progress.tokens_per_second,
-                flop_utilisation=self._progress.flop_utilisation,
-                seconds=self._progress.seconds + self._log.start_seconds,
-                skipped_steps=self._trainer.last_step["skipped_steps"],
-            )
-        self._losses.clear()
+    def validate():
+        scores = training.evaluate(loop.step, progress, valid_batches)
+        if log is not None:
+            tokens = round(loop.step * progress.tokens_per_step)
+            log.valid(step=loop.step, tokens=tokens, **scores)
+
+    loop.after(write_log, plan.log_every)
+    loop.after(save, plan.save_every, plan.saved_step_numbers())
+    loop.after(end_if_asked, 1 if machine.num_workers == 1 else plan.log_every)
+    loop.after(validate, plan.valid_every)
+    if work is not None:
+        loop.after(lambda: work(loop.step), at=at)
+    # the chief knows what is there, and all take part
+    is_missing = log is not None and step not in log.valid_steps and loop.is_due(plan.valid_every)
+    if machine.gathered([int(is_missing)]).any():
+        validate()
+    if loop.is_due(at=at):
+        work(step)
+    return loop.run(), loop.step

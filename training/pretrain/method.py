@@ -3,6 +3,7 @@
 import json
 import pathlib
 
+from training.command.checks import option
 from training.command.kinds import nearest
 from training.command.without_keras import method_names, without_keras
 
@@ -15,9 +16,8 @@ class MethodChoice:
 
     def method_name(self):
         """Returns the name of the positional method of a new model."""
-        return (
-            self.position if self.position_file is None else pathlib.Path(self.position_file).stem
-        )
+        file = self.position_file
+        return self.position if file is None else pathlib.Path(file).stem
 
     def method(self):
         """Returns the `PositionMethod` of a new model; its file is loaded once.
@@ -46,39 +46,46 @@ def method_problems(settings):
     Args:
         settings: a `MethodChoice` with a field `given`, see `training.command.settings.parse`.
     """
-    name = settings.method_name()
-    found = []
-    if (
-        settings.position_file is not None
-        and settings.given.get("position")
-        and (settings.position != name)
-    ):
+    name, known = settings.method_name(), method_names()
+    return kind_problems(settings, "position", name, known, settings.method, '{"k": 64}')
+
+
+def kind_problems(settings, field, name, known, load, example):
+    """Returns a sentence for each mistake in the choice of a record of a kind.
+
+    Args:
+        settings: has `field`, and as `..._file` and `..._options` those of the kind; and `given`.
+        field: the setting that names it.
+        name: what is chosen.
+        known: list of the names that there are.
+        load: function that returns the record; it is needed for a file or options alone.
+        example: options, as JSON.
+    """
+    kind, found, record = field.removeprefix("attention_"), [], None
+    file, text = getattr(settings, f"{kind}_file"), getattr(settings, f"{kind}_options")
+    if file is not None and settings.given.get(field) and getattr(settings, field) != name:
         found.append(
-            "--position and --position-file name different methods: leave --position out. "
-            f"Received: position={settings.position!r}, position_file={settings.position_file!r}"
+            f"{option(field)} and --{kind}-file name different ones: leave {option(field)} out. "
+            f"Received: {field}={getattr(settings, field)!r}, {kind}_file={file!r}"
         )
-    method = None
-    if settings.position_file is not None:
-        try:
-            method = settings.method()
-        except ValueError as error:
-            found.append(f"--position-file: {error}")
-    elif name not in method_names():
-        found.append(
-            f"--position must be one of {method_names()}, or give --position-file; the nearest is "
-            f"{nearest(name, method_names())!r}. Received: {name!r}"
-        )
-    elif settings.position_options != "{}":  # else its record is not needed
-        method = settings.method()
     try:
-        options = settings.method_options()
-        if method is not None:
-            method.resolve(options)
+        if file is not None or (name in known and text != "{}"):
+            record = load()
+    except ValueError as error:
+        found.append(f"--{kind}-file: {error}")
+    if file is None and name not in known:
+        found.append(
+            f"{option(field)} must be one of {known}, or give --{kind}-file; the nearest is "
+            f"{nearest(name, known)!r}. Received: {name!r}"
+        )
+    try:
+        options = parse_json(text)
+        if record is not None:
+            record.resolve(options)
     except json.JSONDecodeError as error:
         found.append(
-            f"--position-options must be JSON, such as '{{\"k\": 64}}': {error}. Received: "
-            f"{settings.position_options!r}"
+            f"--{kind}-options must be JSON, such as '{example}': {error}. Received: {text!r}"
         )
     except (TypeError, ValueError) as error:
-        found.append(f"--position-options: {error}")
+        found.append(f"--{kind}-options: {error}")
     return found

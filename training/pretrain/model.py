@@ -6,7 +6,7 @@ import keras
 
 from keras_tupe import SIZES, TupeTokenizer
 from keras_tupe.models._kept_tokenizer import can_read_text, kept_tokenizer
-from training.presets.vocabulary import check_same_vocabulary
+from training.presets.folder import check_same_vocabulary
 from training.pretrain.trunk import ASKED
 
 
@@ -57,11 +57,7 @@ def _new_model(settings, prepared):
 
 
 def backbone_arguments(settings, prepared):
-    """Returns what the backbone of a new model is made with.
-
-    Args:
-        settings, prepared: as of `make_model`.
-    """
+    """Returns what the backbone of a new model is made with, see `make_model`."""
     objective = settings.objective_record()
     arguments = {name: getattr(settings, name) for name in ASKED}
     arguments |= dataclasses.asdict(SIZES[settings.size])
@@ -102,17 +98,14 @@ def save_preset(model, tokenizer, length, folder):
 
 
 def tokenizer_of(vocabulary):
-    """Returns the `TupeTokenizer` of a `PreparedVocabulary`.
-
-    Where it cannot run, it is one that can be saved.
-    """
+    """Returns the `TupeTokenizer` of a vocabulary; where it cannot run, one that can be saved."""
     if not can_read_text():
         content = vocabulary.path.read_bytes()
         return kept_tokenizer(vocabulary.kind, [content], vocabulary.lowercase)
-    content = {
-        "wordpiece": lambda: {"vocabulary": vocabulary.pieces},
-        "sentencepiece": lambda: {"sentencepiece": vocabulary.path.read_bytes()},
-    }[vocabulary.kind]()
+    if vocabulary.kind == "wordpiece":
+        content = {"vocabulary": vocabulary.pieces}
+    else:
+        content = {"sentencepiece": vocabulary.path.read_bytes()}
     return TupeTokenizer(**content, lowercase=vocabulary.lowercase)
 
 

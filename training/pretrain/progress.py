@@ -14,9 +14,9 @@ LINE_SECONDS = 60
 class Progress:
     """Shows steps, loss, speed, FLOP utilisation and the time that is left.
 
-    Speed is measured over the last half minute of training: what is inside of `paused()` does not
-    count, nor does all that was before the first `update`, where things are compiled. The time left
-    takes pauses as they were.
+    Speed is that of the last half minute of training: what is inside of `paused()` does not count,
+    nor what was before the first `update`, where things are compiled. The time left takes pauses as
+    they were.
 
     Args:
         total_steps: steps of the whole run, >= 1.
@@ -31,18 +31,6 @@ class Progress:
         stages: the `Stages` of a command that this is a part of, which shows it in place of a bar
             and lines of its own; what is said stands beside the bar then.
         stage: name of the stage that begins with the first update.
-
-    Example:
-        >>> import io
-        >>> seconds = iter(range(100))
-        >>> progress = Progress(
-        ...     4, tokens_per_step=10, flops_per_step=3.0, peak_flops=6.0,
-        ...     stream=io.StringIO(), clock=lambda: next(seconds),
-        ... )
-        >>> for step in (1, 2, 3):
-        ...     progress.update(step, loss=0.5)
-        >>> progress.tokens_per_second, progress.flop_utilisation
-        (10.0, 0.5)
     """
 
     def __init__(

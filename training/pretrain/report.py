@@ -1,5 +1,6 @@
 """The report of a run of `training.pretrain`: a table, totals and a picture, from its logs."""
 
+import contextlib
 import dataclasses
 import math
 import pathlib
@@ -24,11 +25,9 @@ class Run:
 
     Attributes:
         label: how the run is called in pictures and tables.
-        log: columns of `log.csv`.
-        valid: columns of `valid.csv`.
+        log, valid: columns of `log.csv` and `valid.csv`.
         objective: name of its objective.
-        characters: mean number of characters that a held-out prediction stands for; `None` if it
-            is not known.
+        characters: mean number of characters of a held-out prediction, `None` if not known.
     """
 
     label: str
@@ -74,29 +73,22 @@ class Run:
 
 
 def load_run(folder, label):
-    """Returns the `Run` of a folder.
+    """Returns the `Run` of a folder, of which the record may be missing.
 
     Raises:
         ValueError: if its logs are missing or not of a run.
     """
-    folder = pathlib.Path(folder)
-    return Run(label, read_log(folder / LOG), read_log(folder / VALID), *_record(folder))
-
-
-def _record(folder):
-    """Returns the objective of a run, and the characters of a prediction, as far as it says."""
-    try:
+    folder, name, characters = pathlib.Path(folder), "masked_lm", None
+    with contextlib.suppress(
+        OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError
+    ):
         record = read_json_object(folder / "settings.json")
-        name = record["settings"].get("objective", "masked_lm")
-        objectives.get(name)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return ("masked_lm",)
-    try:
+        objectives.get(record["settings"]["objective"])
+        name = record["settings"]["objective"]
         facts = record["held_out"]
-        characters = float(facts["characters"]) / float(facts["predictions"])
-        return name, characters if math.isfinite(characters) else None
-    except (ValueError, KeyError, TypeError, ZeroDivisionError, OverflowError):
-        return (name,)
+        found = float(facts["characters"]) / float(facts["predictions"])
+        characters = found if math.isfinite(found) else None
+    return Run(label, read_log(folder / LOG), read_log(folder / VALID), name, characters)
 
 
 def write_report(folder, label):
@@ -135,12 +127,7 @@ def totals(run):
 
 
 def draw_runs(path, runs):
-    """Draws held-out loss and accuracy over training tokens, and the training loss, faint.
-
-    Args:
-        path: PNG file to write.
-        runs: list of `Run`, each a color.
-    """
+    """Draws held-out loss and accuracy of runs over training tokens, and training loss, faint."""
     from matplotlib.figure import Figure
 
     from training.command.pictures import save

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import pathlib
+import shutil
 import sys
 
 import keras
@@ -17,10 +18,10 @@ from training.command.log import LOG, VALID, RunLog, read_log
 from training.machine.devices import has_gpu, make_machine, no_gpu, rows_per_part
 from training.machine.peak import matmul_peak
 from training.machine.settings import XLA
+from training.presets.of_run import preset_at
 from training.pretrain import model, report
 from training.pretrain.facts import data_facts
-from training.pretrain.loop import StopSignal, Training, Watch
-from training.pretrain.presets import PresetWriter
+from training.pretrain.loop import StopSignal, Training, train
 from training.pretrain.progress import Progress
 from training.pretrain.saver import Saver
 
@@ -38,7 +39,7 @@ def pretrain(settings, command):
     Raises:
         ValueError: if something does not fit together, or another run is at work in the folder.
     """
-    with folder_of_run(settings):
+    with _folder_of_run(settings):
         _pretrain(settings, command)
 
 
@@ -83,15 +84,8 @@ def _end_alone(run, error):
     os._exit(1)
 
 
-def folder_of_run(settings):
-    """Returns this worker's lock of a run's folder.
-
-    Args:
-        settings: a `Settings`.
-
-    Raises:
-        ValueError: if `TF_CONFIG` is wrong.
-    """
+def _folder_of_run(settings):
+    """Returns this worker's lock of a run's folder."""
     config = os.environ.get("TF_CONFIG")
     if not config or settings.strategy not in ("auto", "multiworker"):
         return FolderLock(settings.out, "pretrain")
@@ -144,25 +138,18 @@ class Run:
             settings.allow_change,
             self.is_chief,
         )
-        self._presets = PresetWriter(
-            self.out,
-            settings.preset_step_numbers(),
-            self.machine,
-            train.vocabulary,
-            self.rows.length,
-        )
         self.step = self._checkpoints.latest() or 0
-        self._presets.check(self.step)
+        self._preset_steps = settings.preset_step_numbers()
+        gone = [step for step in self._preset_steps if step < self.step and self._lacks(step)]
+        if gone:
+            raise ValueError(
+                "--preset-steps must be steps that are still to come where there is no preset of "
+                f"them yet: leave out those that are over. Received: {', '.join(map(str, gone))}, "
+                f"and the last checkpoint is that of step {self.step}"
+            )
 
     def begin(self, command):
-        """Makes the model, or goes on from the last checkpoint, together with all workers.
-
-        Args:
-            command: the command line, for the record.
-
-        Raises:
-            ValueError: if checkpoint, model, rows or workers do not fit each other.
-        """
+        """Makes the model, or goes on from the last checkpoint, together with all workers."""
         settings = self.settings
         if self.step:
             self.saver.check(self.step)  # before the model is made
@@ -216,9 +203,7 @@ class Run:
             "parameters": self.model.count_params(),
             "held_out": self._held_out_facts(),
         }
-        partial = self.out / ".partial.settings.json"
-        data.write_json(partial, record)
-        partial.replace(self.out / "settings.json")
+        data.write_json(self.out / "settings.json", record)
 
     def _peak(self):
         """Returns the peak of all devices; before there is a model, when nothing else runs here."""
@@ -248,10 +233,8 @@ class Run:
 
     def _held_out_facts(self):
         """Returns how much text the predictions are of that a validation is the mean of."""
-        batches, first = (
-            self.held_out.num_evaluation_batches,
-            next(iter(self.objective.outputs), None),
-        )
+        first = next(iter(self.objective.outputs), None)
+        batches = self.held_out.num_evaluation_batches
         count = min(self.settings.valid_batches or batches, batches)
         predictions = characters = 0.0
         for step in range(count if self.settings.valid_every else 0):
@@ -263,64 +246,62 @@ class Run:
         return {"predictions": predictions, "characters": characters}
 
     def train(self, stop):
-        """Trains to the last step, unless it is asked to stop; returns whether it got there.
-
-        Args:
-            stop: a `StopSignal`.
-        """
-        settings = self.settings
-        log = None
+        """Trains to the last step, unless it is asked to stop; returns whether it got there."""
+        settings, log = self.settings, None
         if self.is_chief:
             outputs = tuple(self.objective.outputs)
             log = RunLog(self.out, self.step, settings.tensorboard, outputs=outputs)
         with self.progress() as progress:
-            watch = Watch(self.training, settings, stop, self.saver, progress, log, self.step)
-            # what a kill may have left out; the chief knows, and all take part
-            if self.machine.gathered([int(self._validation_is_missing())]).any():
-                self._validate(progress, log)
-            self._write_preset(progress)
-            while self.step < settings.steps:
-                every = settings.valid_every or settings.steps
-                validation = min((self.step // every + 1) * every, settings.steps)
-                end = self._presets.next_after(self.step, validation)
-                watch.begin()
-                self.training.fit(self.step, end, progress, watch)
-                self.step = watch.step
-                if self.training.trainer.stop_training:
-                    return False
-                if self.step == validation:
-                    self._validate(progress, log)
-                self._write_preset(progress)
-        return True
-
-    def _write_preset(self, progress):
-        """Writes the preset of this step where one is wanted; the chief knows, all take part."""
-        if self.machine.gathered([int(self.is_chief and self._presets.is_due(self.step))]).any():
-            with progress.paused():
-                self._presets.write(self.model, self.step)
-
-    def _validation_is_missing(self):
-        step, every = self.step, self.settings.valid_every
-        if not self.is_chief or not step or not every:
-            return False
-        if step % every and step != self.settings.steps:
-            return False
-        return step not in read_log(self.out / VALID)["step"]
-
-    def _validate(self, progress, log):
-        if not self.settings.valid_every:
-            return
-        scores = self.training.evaluate(self.step, progress, self.settings.valid_batches)
-        if log is not None:
-            log.valid(
-                step=self.step,
-                tokens=self.step * self.settings.batch_size * self.rows.length,
-                **scores,
+            done, self.step = train(
+                self.training,
+                settings,
+                stop,
+                self.saver,
+                progress,
+                log,
+                self.step,
+                valid_batches=settings.valid_batches,
+                work=lambda step: self._preset_on_the_way(step, progress),
+                at=self._preset_steps,
             )
+        return done
+
+    def _lacks(self, step):
+        return not preset_at(self.out, step).exists()
+
+    def _preset_on_the_way(self, step, progress):
+        """Writes the preset of a step where one is wanted; the chief knows, all take part.
+
+        It comes after the checkpoint of its step, and before any later one: so whoever goes on from
+        a checkpoint writes what is missing of that step alone.
+        """
+        if self.machine.gathered([int(self.is_chief and self._lacks(step))]).any():
+            with progress.paused():
+                self._write_preset(step)
+
+    def _write_preset(self, step=None):
+        """Writes a preset, whole or not at all; returns its folder, for the worker that keeps it.
+
+        All workers write, since reading weights may need all of them; one is kept.
+        """
+        folder, worker = preset_at(self.out, step), self.machine.worker
+        partial = self.out / f".partial.{folder.name}.{worker}"
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir()
+        tokenizer = model.tokenizer_of(self.prepared.vocabulary)
+        model.save_preset(self.model, tokenizer, self.rows.length, partial)
+        self.machine.gathered([worker])  # no one leaves before all have written
+        if worker != 0:
+            shutil.rmtree(partial, ignore_errors=True)
+            return None
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.parent.mkdir(exist_ok=True)
+        partial.rename(folder)
+        return folder
 
     def finish(self):
         """Writes preset and picture, and prints the table."""
-        preset = self._presets.write(self.model)
+        preset = self._write_preset()
         if preset is None:
             return
         print(report.write_report(self.out, self.model.backbone.position))

@@ -15,9 +15,6 @@ class Saver:
         allow_change: names of settings that may differ; `"data"` for the rows. `None` where a
             command does not ask for any.
         writes: whether this worker writes; the others only read.
-
-    Attributes:
-        losses: those that the restored checkpoint was saved with.
     """
 
     def __init__(self, checkpoints, identity, data, allow_change, writes):
@@ -26,14 +23,10 @@ class Saver:
         self._allow_change = set(allow_change or ())
         self._may_allow = allow_change is not None
         self._writes = writes
-        self.losses = ()
+        self.losses = ()  # those that the restored checkpoint was saved with
 
     def restore(self, trainer):
-        """Puts the last checkpoint's state into a trainer; returns its step, 0 without one.
-
-        Raises:
-            ValueError: if it is damaged, of other settings, rows or another model.
-        """
+        """Puts the last checkpoint's state into a trainer; returns its step, 0 without one."""
         step = self._checkpoints.latest()
         if step is None:
             return 0
@@ -49,14 +42,7 @@ class Saver:
     def check(self, step):
         """Refuses a checkpoint of other settings or rows, naming all that differs."""
         facts = self._checkpoints.read_facts(step)
-        losses = facts.get("losses", [])
-        if not isinstance(losses, list) or not all(type(loss) in (int, float) for loss in losses):
-            raise ValueError(
-                "The losses of a checkpoint must be a list of numbers. Remove its folder to go on "
-                f"from the one before. Received: {str(self._checkpoints.path(step))!r}"
-            )
-        # as JSON would give them back
-        ours = json.loads(json.dumps(self._facts))
+        ours = json.loads(json.dumps(self._facts))  # as JSON gives them back
         before, now = facts.get("settings"), ours["settings"]
         before = before if isinstance(before, dict) else {}
         names = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
@@ -72,16 +58,7 @@ class Saver:
             )
 
     def save(self, trainer, step, losses):
-        """Writes a checkpoint of this step, if this worker writes.
-
-        Args:
-            trainer: the `Trainer`.
-            step: steps done.
-            losses: list of the losses since the last line of the log.
-
-        Raises:
-            OSError: if there is no room; earlier checkpoints stay.
-        """
+        """Writes a checkpoint of a step, with the losses since the last line of the log."""
         if self._writes and step not in self._checkpoints.steps():
             facts = {**self._facts, "losses": losses}
             self._checkpoints.save(step, read_state(trainer), facts)

@@ -19,13 +19,8 @@ def scaled(values, from_file, defaults, given):
     """Returns settings whose warm-up and kept steps fit to the number of steps.
 
     What the command line gives stays as it is. The rest keeps its share of the steps: of those of
-    the file for what the file says, else of the default's.
-
-    Args:
-        values: dictionary of the settings that are not left at their defaults.
-        from_file: those that a file of named settings says.
-        defaults: dictionary with the defaults of `steps`, `warmup_steps`.
-        given: dictionary: name -> where it was given.
+    the file for what the file says, else of the default's. The arguments are dictionaries by name,
+    `given` of where a setting was given; see `training.command.settings.parse`.
     """
     steps = values.get("steps", defaults["steps"])
     if steps < 1:
@@ -59,11 +54,7 @@ def step_numbers(text):
 
 
 def scaled_list(text, factor):
-    """Returns steps by commas at the same share of a run of other steps.
-
-    Args:
-        text: steps by commas; another text stays as it is.
-        factor: steps of the run by those that the text is for.
+    """Returns steps by commas times a factor; another text stays as it is.
 
     Example:
         >>> scaled_list("100000, 300000", 0.001)

@@ -6,9 +6,9 @@ from docs.generate.fill import fill
 from docs.generate.methods import layers
 from docs.generate.methods.method_page import page
 from docs.generate.methods.options import all_options
+from docs.tables import length
 from keras_tupe import positions
 from training.command.tables import table
-from training.methods import length
 
 ROOT = pathlib.Path(__file__).parents[3]
 # Where a method acts, and the sentence about it; the order is that of the table.

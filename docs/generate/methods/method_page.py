@@ -7,9 +7,9 @@ import re
 from docs.generate.methods import layers
 from docs.generate.methods.measured import cost, heads
 from docs.generate.methods.options import options
+from docs.tables import length
 from keras_tupe import positions
 from training.command.tables import table
-from training.methods import length
 
 ROOT = pathlib.Path(__file__).parents[3]
 
@@ -141,7 +141,7 @@ def promises(method):
     lines.append(memory(method))
     if method.starts_as_none:
         lines.append("An encoder with new weights answers exactly as one without positions.")
-    checked = "`keras-tupe check_method` and the tests hold it to these promises."
+    checked = "`keras-tupe check` and the tests hold it to these promises."
     return "\n".join(f"- {line}" for line in lines) + f"\n\n{checked}"
 
 

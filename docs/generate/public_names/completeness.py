@@ -68,7 +68,7 @@ def _code(text):
 
 
 def unnamed(name):
-    """Returns the arguments that a docstring does not name.
+    """Returns the arguments that a docstring does not name: of functions, in code anywhere.
 
     It may say that they are those of another class: "Arguments, ... are those of `Name`".
 
@@ -76,6 +76,8 @@ def unnamed(name):
         name: a `Name`.
     """
     named = name.docstring.names("Args", "Attributes")
+    if name.kind == "function":
+        named |= set(re.findall(r"\*{0,2}\w+", _code(name.text)))
     for above in getattr(name.value, "__mro__", ()) if _like(name) else ():
         named |= docstrings.parse(inspect.getdoc(above) or "").names("Args")
     stars = {inspect.Parameter.VAR_KEYWORD: "**", inspect.Parameter.VAR_POSITIONAL: "*"}

@@ -41,12 +41,7 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Kind:
-    """Kind of a value in a configuration: what it must be, in code and in words.
-
-    Attributes:
-        expected: in words, such as "an integer > 0".
-        fits: function of a value -> whether it is one.
-    """
+    """Kind of a value in a configuration: what it must be, in words and by a function of it."""
 
     expected: str
     fits: Callable
@@ -83,12 +78,7 @@ _NEEDED += ("dropout",)
 
 
 def built_as(attention_pattern="full", position="absolute"):
-    """Returns a function that says whether a backbone has this pattern and these positions.
-
-    Args:
-        attention_pattern: name of the pattern.
-        position: name of the positional method.
-    """
+    """Returns a function that says whether a backbone has this pattern and these positions."""
 
     def suits(backbone):
         found = (getattr(backbone, name, None) for name in ("attention_pattern", "position"))
@@ -102,144 +92,96 @@ def same(value, config):
     return value
 
 
+def lengths_of(backbone, config):
+    """Returns the options of the preprocessor of an encoder."""
+    segments = bool(backbone.num_segments)
+    return {"sequence_length": backbone.max_sequence_length, "segments": segments}
+
+
+def _default(make):
+    return dataclasses.field(default_factory=make)
+
+
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """An entry of their configuration, and the argument of ours that it is.
-
-    Attributes:
-        theirs: its name.
-        ours: argument of the backbone, or `None` for one that `Converter.read` looks at, or that is
-            of training alone. A `RATE` without one is written as the dropout rate.
-        kind: its `Kind`.
-        default: what their code takes where a file leaves it out. Defaults to an error.
-        read, write: functions of a value and their configuration: ours from theirs, and back.
-    """
+    """An entry of their configuration, and the argument of ours that it is."""
 
     theirs: str
+    # The argument, or `None` for an entry that `Converter.read` looks at, or that is of training
+    # alone; a `RATE` without one is written as the dropout rate.
     ours: str | None
     kind: Kind = SIZE
-    default: object = REQUIRED
+    default: object = REQUIRED  # what their code takes where a file leaves it out
+    # Functions of a value and their configuration: ours from theirs, and back.
     read: Callable = same
     write: Callable = same
 
 
 @dataclasses.dataclass(frozen=True)
 class Head:
-    """What a task has beside the trunk.
+    """What a task has beside the trunk."""
 
-    Attributes:
-        theirs: name of their class.
-        names: path of a layer or weight of ours -> theirs, as in `Converter`.
-        options: function of the arguments of the backbone -> options of the task, which must be so.
-        needs: argument of the backbone -> the value that it must have beside such a head.
-        option: name of the option of `from_hf` that asks for it; without, it is found by itself.
-        rows: function of the backbone and the configuration -> options of the preprocessor.
-    """
-
-    theirs: str
-    names: Mapping = dataclasses.field(default_factory=dict)
-    options: Callable = lambda arguments: {}
-    needs: Mapping = dataclasses.field(default_factory=dict)
-    option: str = ""
-    rows: Callable = lambda backbone, config: {
-        "sequence_length": backbone.max_sequence_length,
-        "segments": bool(backbone.num_segments),
-    }
+    theirs: str  # name of their class
+    names: Mapping = _default(dict)  # path of a layer or weight of ours -> theirs, see `Converter`
+    options: Callable = lambda arguments: {}  # of the task, which must be so, by the backbone's
+    needs: Mapping = _default(dict)  # argument of the backbone -> the value that it must have
+    option: str = ""  # of `from_hf`, which asks for it; without one it is found by itself
+    rows: Callable = lengths_of  # function of backbone and configuration -> preprocessor's options
 
 
 @dataclasses.dataclass(frozen=True)
 class Form:
-    """How a weight is shaped, where it is not as everywhere.
+    """How a weight is shaped, where it is not as everywhere."""
 
-    Attributes:
-        ours: function of their array and our shape.
-        theirs: function of our array; `None` for a part of theirs whose whole another form has.
-    """
-
-    ours: Callable
-    theirs: Callable | None
+    ours: Callable  # function of their array and our shape
+    theirs: Callable | None  # of our array; `None`: a part of theirs whose whole another form has
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Converter:
-    """An architecture between Hugging Face and here.
+    """An architecture between Hugging Face and here; in names `#` is the number of a layer."""
 
-    In names `#` stands for the number of a layer.
-
-    Attributes:
-        title: what people call it.
-        model_type: as in `config.json`.
-        trunk: name of their class without a head.
-        heads: class name of a task of ours -> `Head`; the first is made where no head is found.
-        others: endings of their classes whose trunk can be read, behind `For`.
-        entries: the `Entry`s.
-        fixed: entry -> (value that it must have or be left out, what another one would mean).
-        ignored: entries that change nothing.
-        ours: arguments of the backbone that are always so.
-        read: function of their complete configuration -> more arguments. It may raise `ValueError`.
-            What else it takes by name are options of `from_hf`.
-        write: function of a backbone, the entries so far and a preprocessor or `None` -> more
-            entries.
-        plain: function of a configuration of ours -> the form of it that `read` gives.
-        options: function of a backbone -> options of `read`, which stand in no configuration.
-        alone: options of `read` for what theirs computes of token ids and a mask alone.
-        suits: function of a backbone -> whether it is written so where nobody says how; BERT is
-            what it is where nothing suits.
-        names: path of a layer of ours -> their module; a path of a weight -> their weight.
-        prefix: their name of the trunk in a model with a head.
-        unprefixed: weights beside the trunk that belong to no layer of ours.
-        linear: whether kernels are `(out, in)`, as torch's `Linear` has them.
-        fused: module with a `#` -> names of its parts, side by side in its weight and bias.
-        fused_by_head: whether they are side by side head by head.
-        forms: path of a weight of ours, with `#` -> `Form`.
-        skipped: function of the configuration -> rows of a position table that no token has.
-        segments: rows of zeros of a segment table that their code needs and ours has not.
-        tied: copy -> weight that it must be equal to, and stand for where that is missing.
-        dropped: their weight, or a beginning with a point at its end -> the reason.
-        unused: function of a backbone -> module of theirs, with `#`, that it has no place for ->
-            the reason.
-        copies: module of theirs -> that whose weights it has, where ours has none of its own.
-        absent: path of a weight of ours that they have not, with `#` -> the reason; zero.
-        constants: function of a backbone -> weights of theirs that ours computes or has not:
-            written, and compared where a file has them.
-        spellings: pairs of a regular expression and what stands for it in names of old files.
-        frame: the `Frame` of its tokenizer.
-        ids: entry about a special token -> (attribute of our tokenizer, id without one).
-    """
-
-    title: str
-    model_type: str
-    trunk: str
+    title: str  # what people call it
+    model_type: str  # as in `config.json`
+    trunk: str  # name of their class without a head
+    # Class name of a task of ours -> `Head`; the first is made where no head is found.
     heads: Mapping
-    entries: tuple
-    names: Mapping
-    frame: object
-    ids: Mapping
-    others: tuple = ()
-    fixed: Mapping = dataclasses.field(default_factory=dict)
-    ignored: tuple = ()
-    ours: Mapping = dataclasses.field(default_factory=dict)
+    entries: tuple  # the `Entry`s
+    names: Mapping  # path of a layer of ours -> their module; path of a weight -> their weight
+    frame: object  # the `Frame` of its tokenizer
+    ids: Mapping  # entry about a special token -> (attribute of our tokenizer, id without one)
+    others: tuple = ()  # endings of their classes whose trunk can be read, behind `For`
+    # Entry -> (value that it must have or be left out, what another one would mean).
+    fixed: Mapping = _default(dict)
+    ours: Mapping = _default(dict)  # arguments of the backbone that are always so
+    # Function of their complete configuration -> more arguments, or a `ValueError`. What else it
+    # takes by name are options of `from_hf`.
     read: Callable = lambda config: {}
+    # Function of a backbone, the entries so far and a preprocessor or `None` -> more entries.
     write: Callable = lambda backbone, config, preprocessor: {}
-    plain: Callable = lambda config: config
-    options: Callable = lambda backbone: {}
-    alone: Mapping = dataclasses.field(default_factory=dict)
+    plain: Callable = lambda config: config  # our configuration -> the form of it that `read` gives
+    options: Callable = lambda backbone: {}  # those of `read`, which stand in no configuration
+    alone: Mapping = _default(dict)  # those for what theirs computes of ids and a mask alone
+    # Whether a backbone is written so where nobody says how; it is a BERT where nothing suits.
     suits: Callable = lambda backbone: False
-    prefix: str = ""
-    unprefixed: tuple = ()
-    linear: bool = True
-    fused: Mapping = dataclasses.field(default_factory=dict)
-    fused_by_head: bool = False
-    forms: Mapping = dataclasses.field(default_factory=dict)
-    skipped: Callable = lambda config: 0
-    segments: int = 0
-    tied: Mapping = dataclasses.field(default_factory=dict)
-    dropped: Mapping = dataclasses.field(default_factory=dict)
+    prefix: str = ""  # their name of the trunk in a model with a head
+    unprefixed: tuple = ()  # weights beside the trunk that belong to no layer of ours
+    linear: bool = True  # whether kernels are `(out, in)`, as torch's `Linear` has them
+    fused: Mapping = _default(dict)  # module -> its parts, side by side in weight and bias
+    fused_by_head: bool = False  # whether they are side by side head by head
+    forms: Mapping = _default(dict)  # path of a weight of ours -> `Form`
+    skipped: Callable = lambda config: 0  # rows of a position table that no token has
+    segments: int = 0  # rows of zeros of a segment table that their code needs and ours has not
+    # Copy -> weight that it must be equal to, and stand for where that is missing.
+    tied: Mapping = _default(dict)
+    dropped: Mapping = _default(dict)  # their weight, or a beginning with a point -> the reason
+    # Function of a backbone -> module of theirs that it has no place for -> the reason.
     unused: Callable = lambda backbone: {}
-    copies: Mapping = dataclasses.field(default_factory=dict)
-    absent: Mapping = dataclasses.field(default_factory=dict)
+    copies: Mapping = _default(dict)  # module -> that whose weights it has, if ours has none for it
+    absent: Mapping = _default(dict)  # path of a weight that they have not, and is zero -> reason
+    # Weights of theirs that ours computes or has not: written, and compared where a file has them.
     constants: Callable = lambda backbone: {}
-    spellings: tuple = ()
+    spellings: tuple = ()  # (regular expression, replacement) for names of old files
 
     def __post_init__(self):
         ours = {entry.ours for entry in self.entries}
@@ -271,11 +213,8 @@ def by_type():
 def load_file(path):
     """Adds the architecture in a Python file, and returns its `model_type`.
 
-    `from_hf`, `to_hf` and `load` know it from then on. The file defines `CONVERTER`, a `Converter`
-    of this module; it is run, so read it before.
-
-    Args:
-        path: path of the file.
+    `from_hf`, `to_hf` and `load` know it from then on. The file at `path` defines `CONVERTER`, a
+    `Converter` of this module; it is run, so read it before.
 
     Raises:
         ValueError: if the file cannot be run or has no `CONVERTER`; if there is an architecture of

@@ -50,11 +50,9 @@ CONVERTER = bert.relative(
         hidden_dropout_prob=0.0,
     ),
     fixed={**bert.FIXED, "inner_group_num": (1, "groups of more than one layer")},
-    ignored=("classifier_dropout_prob",),
     read=read,
     suits=lambda backbone: built_as()(backbone) and getattr(backbone, "num_groups", None),
     names={
-        **{path: name for path, name in bert.NAMES.items() if "#" not in path},
         **{f"block_#/{ours}": f"{_LAYER}.{theirs}" for ours, theirs in _NAMES.items()},
         "embeddings_projection": "encoder.embedding_hidden_mapping_in",
         "pooled_dense": "pooler",

@@ -15,7 +15,6 @@ from keras_tupe.convert.architectures import (
 )
 from keras_tupe.convert.tokenizer_files import BART, FAIRSEQ_IDS
 
-_CONSTANT = "a constant, not a weight"
 UNUSED_ROWS = 2  # of both position tables: that of padding in fairseq, and one more
 
 
@@ -117,14 +116,6 @@ CONVERTER = Converter(
         "normalize_embedding": (True, "embeddings that are not normalized"),
         "static_position_embeddings": (False, "sinusoids"),
     },
-    ignored=(
-        *("num_hidden_layers", "classif_dropout", "_num_labels", "forced_bos_token_id"),
-        *("prefix", "force_bos_token_to_be_generated", "save_step", "num_beams"),
-        *("early_stopping", "length_penalty", "max_length", "min_length"),
-        *("no_repeat_ngram_size", "do_sample", "forced_eos_token_id", "temperature"),
-        *("top_k", "top_p", "repetition_penalty", "bad_words_ids"),
-        *("num_return_sequences", "num_beam_groups"),
-    ),
     ours={"position": "absolute", "layer_norm_epsilon": 1e-5},
     read=read,
     write=write,
@@ -138,10 +129,9 @@ CONVERTER = Converter(
         "shared.weight",
     ),
     dropped={
+        **bert.DROPPED,
         "classification_head.": bert.DROPPED["classifier."],
-        "qa_outputs.": bert.DROPPED["classifier."],
-        "encoder.version": _CONSTANT,
-        "decoder.version": _CONSTANT,
+        **dict.fromkeys(("encoder.version", "decoder.version"), bert.CONSTANT),
     },
     constants=lambda backbone: {
         "final_logits_bias": np.zeros((1, backbone.vocabulary_size), backbone.variable_dtype)

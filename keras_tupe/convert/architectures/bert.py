@@ -18,14 +18,15 @@ from keras_tupe.convert.tokenizer_files import BERT, BERT_IDS
 
 POSITIONS = {"absolute": "absolute", "relative_key": "shaw", "relative_key_query": "qkr_4"}
 _TASK = "the head of a task; fine-tune a new one"
+CONSTANT = "a constant, not a weight"
 DROPPED = {
-    "embeddings.position_ids": "a constant, not a weight",
-    "embeddings.token_type_ids": "a constant, not a weight",
-    "classifier.": _TASK,
-    "qa_outputs.": _TASK,
+    **dict.fromkeys(("embeddings.position_ids", "embeddings.token_type_ids"), CONSTANT),
+    **dict.fromkeys(("classifier.", "qa_outputs."), _TASK),
 }
-_TASKS = "SequenceClassification MultipleChoice TokenClassification QuestionAnswering MaskedLM"
-OTHERS = tuple(f"For{task}" for task in f"{_TASKS} PreTraining NextSentencePrediction".split())
+OTHERS = (
+    *("ForSequenceClassification", "ForMultipleChoice", "ForTokenClassification", "ForMaskedLM"),
+    *("ForQuestionAnswering", "ForPreTraining", "ForNextSentencePrediction"),
+)
 NAMES = {
     "token_embedding": "embeddings.word_embeddings",
     "segment_embedding": "embeddings.token_type_embeddings",
@@ -82,12 +83,12 @@ def activation(theirs, default):
 
 
 def trunk(*more, **defaults):
-    """Returns the entries that BERT and its relatives share.
+    """Returns the entries that BERT and its relatives share, and `more` or others of that name.
 
-    Args:
-        *more: entries beside them, or in place of those of the same name.
-        **defaults: what the configuration has where a file leaves an entry out, if not as BERT's.
+    The `defaults` are what a file that leaves an entry out means, where that is not as BERT's.
     """
+    rate = defaults.get("hidden_dropout_prob", 0.1)
+    epsilon = defaults.get("layer_norm_eps", 1e-12)
     shared = [
         Entry("vocab_size", "vocabulary_size"),
         Entry("hidden_size", "hidden_dim"),
@@ -95,28 +96,25 @@ def trunk(*more, **defaults):
         Entry("num_attention_heads", "num_heads"),
         Entry("intermediate_size", "intermediate_dim"),
         activation("hidden_act", defaults.get("hidden_act", "gelu")),
-        Entry("hidden_dropout_prob", "dropout", RATE, defaults.get("hidden_dropout_prob", 0.1)),
-        Entry("attention_probs_dropout_prob", None, RATE, defaults.get("hidden_dropout_prob", 0.1)),
+        Entry("hidden_dropout_prob", "dropout", RATE, rate),
+        Entry("attention_probs_dropout_prob", None, RATE, rate),
         Entry("max_position_embeddings", "max_sequence_length", default=512),
         Entry("type_vocab_size", "num_segments", COUNT, 2, write=lambda count, config: count or 2),
         Entry("initializer_range", "initializer_range", NUMBER, 0.02),
-        Entry(
-            "layer_norm_eps", "layer_norm_epsilon", NUMBER, defaults.get("layer_norm_eps", 1e-12)
-        ),
+        Entry("layer_norm_eps", "layer_norm_epsilon", NUMBER, epsilon),
     ]
     found = {entry.theirs: entry for entry in (*shared, *more)}
     return tuple(entry for entry in found.values() if entry.kind is not None)
 
 
-def relative(title, name, **fields):
+def relative(title, name, names=None, without=(), **fields):
     """Returns the record of a relative of BERT: what is not among `fields` is as BERT's.
 
-    Args:
-        title: what people call it.
-        name: beginning of its classes, in lower case its `model_type` and `prefix`.
-        **fields: more of `Converter`.
+    The `name` begins its classes; in lower case it is the `model_type` and the `prefix`. The
+    `names` are those that are other than BERT's; layers in `without` it has not.
     """
-    known = {"others": OTHERS, "names": NAMES, "tied": TIED, "dropped": DROPPED, "ids": BERT_IDS}
+    names = {path: x for path, x in {**NAMES, **(names or {})}.items() if path not in without}
+    known = {"others": OTHERS, "names": names, "tied": TIED, "dropped": DROPPED, "ids": BERT_IDS}
     known |= {"segments": 2, "fixed": FIXED, "ours": {"position": "absolute"}}
     known |= {"trunk": f"{name}Model", "model_type": name.lower(), "prefix": name.lower()}
     return Converter(title=title, **{**known, **fields})
@@ -151,18 +149,11 @@ CONVERTER = relative(
         ),
     },
     entries=trunk(Entry("position_embedding_type", None, TEXT, "absolute")),
-    ignored=(
-        *("directionality", "pooler_fc_size", "pooler_num_attention_heads"),
-        *("pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"),
-    ),
     fixed={"is_decoder": (False, "decoders")},
     ours={},
     read=read,
     write=write,
-    names={
-        **NAMES,
-        "block_#/attention/position_table": "encoder.layer.#.attention.self.distance_embedding",
-    },
+    names={"block_#/attention/position_table": "encoder.layer.#.attention.self.distance_embedding"},
     forms={  # theirs is shared by the heads and goes by query minus key, ours by key minus query
         "block_#/attention/position_table/distance_embeddings": Form(
             lambda array, shape: np.ascontiguousarray(array[::-1])[:, None],

@@ -50,10 +50,10 @@ def plain(config):
 
 def write(backbone, config, preprocessor):
     """Returns the entries about positions."""
+    longest = backbone.position_options.get("k") or backbone.max_sequence_length
     return {
         "legacy": True,
-        "max_relative_positions": backbone.position_options.get("k")
-        or backbone.max_sequence_length,
+        "max_relative_positions": longest,
         "pos_att_type": ["c2p", "p2c"],
         "position_biased_input": False,
         "relative_attention": True,
@@ -73,21 +73,13 @@ CONVERTER = bert.relative(
         layer_norm_eps=1e-7,
     ),
     fixed={"is_decoder": (False, "decoders"), "talking_head": (False, "heads that are mixed")},
-    ignored=(
-        *("legacy", "pooler_dropout", "pooler_hidden_act", "pooler_hidden_size"),
-        *("padding_idx", "embedding_size", "vocab_type"),
-    ),
     ours={"position": "deberta", "zero_padded_embeddings": True},
     read=read,
     write=write,
     plain=plain,
     suits=built_as(position="deberta"),
+    without=("position_embedding", "pooled_dense"),
     names={
-        **{
-            path: name
-            for path, name in bert.NAMES.items()
-            if path not in ("position_embedding", "pooled_dense")
-        },
         **{f"block_#/attention/{s}": f"{_SELF}.in_proj.{s}" for s in ("query", "key", "value")},
         "block_#/attention/query/bias": f"{_SELF}.q_bias",
         "block_#/attention/value/bias": f"{_SELF}.v_bias",

@@ -32,19 +32,13 @@ CONVERTER = bert.relative(
         ),
     },
     entries=bert.trunk(WIDTH),
-    ignored=(
-        *("summary_type", "summary_use_proj", "summary_activation"),
-        *("summary_last_dropout", "summary_first_dropout"),
-    ),
     suits=lambda backbone: (
         built_as()(backbone)
         and getattr(backbone, "embedding_dim", None)
         and getattr(backbone, "num_groups", None) is None
     ),
-    names={
-        **{path: name for path, name in bert.NAMES.items() if path != "pooled_dense"},
-        "embeddings_projection": "embeddings_project",
-    },
+    without=("pooled_dense",),
+    names={"embeddings_projection": "embeddings_project"},
     tied={"generator_lm_head.weight": "embeddings.word_embeddings.weight"},
     dropped={**bert.DROPPED, "sequence_summary.": bert.DROPPED["classifier."]},
     frame=ELECTRA,

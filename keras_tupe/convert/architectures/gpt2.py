@@ -12,19 +12,6 @@ from keras_tupe.convert.architectures import (
 )
 from keras_tupe.convert.tokenizer_files import GPT_2
 
-_TASK = "the head of a task; fine-tune a new one"
-
-
-def read(config):
-    """Returns the width of feed-forward networks, four times that of the states by default."""
-    return {"intermediate_dim": config["n_inner"] or 4 * config["n_embd"]}
-
-
-def write(backbone, config, preprocessor):
-    """Returns the width of feed-forward networks."""
-    return {"n_inner": backbone.intermediate_dim}
-
-
 CONVERTER = Converter(
     title="GPT-2",
     model_type="gpt2",
@@ -57,11 +44,6 @@ CONVERTER = Converter(
         "scale_attn_weights": (True, "attention logits that are not divided by sqrt(head size)"),
         "scale_attn_by_inverse_layer_idx": (False, "logits divided by the number of the layer"),
     },
-    ignored=(
-        *("n_ctx", "is_decoder", "reorder_and_upcast_attn", "summary_activation"),
-        *("summary_type", "summary_first_dropout", "summary_proj_to_labels"),
-        *("summary_use_proj",),
-    ),
     ours={
         "position": "absolute",
         "attention_pattern": "causal",
@@ -69,16 +51,15 @@ CONVERTER = Converter(
         "normalize_embeddings": False,
         "num_segments": 0,
     },
-    read=read,
-    write=write,
+    # four times the width of the states by default
+    read=lambda config: {"intermediate_dim": config["n_inner"] or 4 * config["n_embd"]},
+    write=lambda backbone, config, preprocessor: {"n_inner": backbone.intermediate_dim},
     suits=built_as("causal"),
     names={
         "token_embedding": "wte",
         "position_embedding": "wpe",
         "block_#/attention_layer_norm": "h.#.ln_1",
-        "block_#/attention/query": "h.#.attn.c_attn.query",
-        "block_#/attention/key": "h.#.attn.c_attn.key",
-        "block_#/attention/value": "h.#.attn.c_attn.value",
+        **{f"block_#/attention/{x}": f"h.#.attn.c_attn.{x}" for x in ("query", "key", "value")},
         "block_#/attention/output": "h.#.attn.c_proj",
         "block_#/feedforward_layer_norm": "h.#.ln_2",
         "block_#/feedforward_intermediate": "h.#.mlp.c_fc",
@@ -90,8 +71,9 @@ CONVERTER = Converter(
     fused={"h.#.attn.c_attn": ("query", "key", "value")},
     tied={"lm_head.weight": "wte.weight"},
     dropped={
-        **dict.fromkeys(("score.", "classifier.", "qa_outputs.", "multiple_choice_head."), _TASK),
-        **dict.fromkeys(("h.#.attn.bias", "h.#.attn.masked_bias"), "a constant, not a weight"),
+        **dict.fromkeys(("score.", "multiple_choice_head."), bert.DROPPED["classifier."]),
+        **dict.fromkeys(("h.#.attn.bias", "h.#.attn.masked_bias"), bert.CONSTANT),
+        **bert.DROPPED,
     },
     frame=GPT_2,
     ids={"bos_token_id": ("end_token_id", -1), "eos_token_id": ("end_token_id", -1)},

@@ -58,7 +58,6 @@ CONVERTER = bert.relative(
         roberta.PAD,
         Entry("attention_window", None, Kind("windows", lambda value: True)),
     ),
-    ignored=("onnx_export", "attention_mode", "ignore_attention_mask"),
     ours={"position": "absolute", "attention_pattern": "sliding_window"},
     read=read,
     write=write,
@@ -69,11 +68,8 @@ CONVERTER = bert.relative(
     alone={"num_global": 0},
     suits=built_as("sliding_window"),
     names={
-        **bert.NAMES,
-        **{
-            f"block_#/attention/global_{side}": f"{_SELF}.{side}_global"
-            for side in ("query", "key", "value")
-        },
+        f"block_#/attention/global_{side}": f"{_SELF}.{side}_global"
+        for side in ("query", "key", "value")
     },
     skipped=roberta.skipped,
     segments=1,

@@ -29,8 +29,8 @@ CONVERTER = bert.relative(
         "num_segments": 0,
     },
     suits=built_as(position="bert_r"),
+    without=("segment_embedding",),
     names={
-        **{path: name for path, name in bert.NAMES.items() if path != "segment_embedding"},
         "block_#/attention_layer_norm": "encoder.layer.#.attention.LayerNorm",
         **{
             f"block_#/attention/{ours}": f"encoder.layer.#.attention.attn.{theirs}"

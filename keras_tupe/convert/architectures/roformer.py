@@ -62,14 +62,8 @@ CONVERTER = bert.relative(
     ours={"position": "rope"},
     read=read,
     suits=built_as(position="rope"),
-    names={
-        **{
-            path: name
-            for path, name in bert.NAMES.items()
-            if path not in ("position_embedding", "pooled_dense")
-        },
-        "embeddings_projection": "embeddings_project",
-    },
+    without=("position_embedding", "pooled_dense"),
+    names={"embeddings_projection": "embeddings_project"},
     forms={
         f"block_#/attention/{side}/{part}": form
         for side in ("query", "key")

@@ -28,14 +28,10 @@ def clean_text(text):
     4. Canonical composition (Unicode NFC).
     5. Runs of spaces become one; blank lines, and spaces at both ends of a line, go.
 
-    Case and accents are kept: dropping them is the tokenizer's work. Cleaning twice is cleaning
-    once.
+    Case and accents are kept. Cleaning twice is cleaning once.
 
     Args:
         text: a string.
-
-    Returns:
-        A string, empty if nothing was to be seen.
 
     Example:
         >>> clean_text("Cafe\\u0301\\u00a0 au\\tlait\\r\\n\\r\\n\\u200bTwo ")

@@ -5,8 +5,6 @@ import hashlib
 from keras_tupe.data.corpus.clean import clean_text
 from keras_tupe.data.corpus.sources import find_sources, read_source
 
-_BLOCK_BITS = 32
-
 
 def read_documents(path):
     """Reads and cleans (`clean_text`) the documents of a corpus that fits into memory.
@@ -19,8 +17,7 @@ def read_documents(path):
         A list of strings, none of them blank.
 
     Raises:
-        ValueError: if nothing is at `path`, something in it cannot be read (the message names
-            where it is), or there is no text.
+        ValueError: if there is no text, or something cannot be read; the message names the place.
     """
     found = []
     for source in find_sources([str(path)]):
@@ -39,9 +36,8 @@ def read_documents(path):
 def split_documents(documents, held_out=0.1):
     """Splits documents into a training and a held-out part by the hash of their text.
 
-    A document's part depends on nothing but its own text, so a document is never in both parts,
-    and more documents never move the old ones. Exact duplicates are dropped. Both parts are
-    sorted by hash: the result does not depend on the order in which the documents came.
+    A document's part depends on nothing but its own text, so more documents never move the old
+    ones. Exact duplicates are dropped. Both parts are sorted by hash, whatever order they came in.
 
     Args:
         documents: iterable of strings.
@@ -49,9 +45,6 @@ def split_documents(documents, held_out=0.1):
 
     Returns:
         `(training documents, held-out documents)`, two lists of strings.
-
-    Raises:
-        ValueError: if `held_out` is not a share.
     """
     if not 0 <= held_out <= 1:
         raise ValueError(
@@ -83,73 +76,20 @@ def count_words(documents):
 
 
 def document_digest(document):
-    """The SHA-256 of a document: equal for equal texts only, and the source of all choices here.
-
-    Args:
-        document: a string.
-
-    Returns:
-        32 bytes. Bytes 0 to 7 choose the part, 8 to 11 the block, 16 to 23 the sample, so the
-        three choices are independent.
-    """
+    """SHA-256, 32 bytes. Parts, blocks and samples go by other bytes of it: 0, 8, 16 and behind."""
     return hashlib.sha256(document.encode("utf-8")).digest()
 
 
 def multiset_hash(digests):
-    """Names a multiset by the digests of its members, whatever their order.
-
-    Args:
-        digests: iterable of bytes, each the SHA-256 of a member.
-
-    Returns:
-        Integer from 0 to 2**256 - 1: the sum of the digests modulo 2**256. So the hashes of parts
-        add up to the hash of the whole.
-    """
+    """The sum of SHA-256s modulo 2**256: so the hashes of parts add up to the hash of the whole."""
     return sum(int.from_bytes(digest, "big") for digest in digests) % 2**256
 
 
 def is_held_out(digest, share):
-    """Whether a document belongs to the held-out part.
-
-    Args:
-        digest: of the document, see `document_digest`.
-        share: expected share of the documents that is held out, 0 to 1.
-    """
-    return _fraction(digest, 0) < share
+    """Whether a document belongs to the held-out part, whose expected share is given."""
+    return digest_fraction(digest, 0) < share
 
 
-def is_sampled(digest, share):
-    """Whether a document belongs to a sample of all documents.
-
-    Args:
-        digest: of the document, see `document_digest`.
-        share: expected share of the documents in the sample, 0 to 1.
-    """
-    return _fraction(digest, 16) < share
-
-
-def block_number(digest, num_blocks):
-    """The block, 0 to `num_blocks - 1`, that a document is packed in.
-
-    Args:
-        digest: of the document.
-        num_blocks: a power of two from 1 to 2**32. Halving it joins neighbouring blocks.
-    """
-    bits = int.from_bytes(digest[8:12], "big")
-    return bits >> (_BLOCK_BITS - (num_blocks.bit_length() - 1))
-
-
-def choose_num_blocks(num_bytes, block_bytes=2**24):
-    """The smallest power of two of blocks that hold at most `block_bytes` on average.
-
-    Args:
-        num_bytes: size of the text, in bytes of UTF-8, duplicates dropped.
-        block_bytes: 16 MiB by default, some thousands of rows; each block ends with one row that
-            is not full.
-    """
-    needed = max(1, -(-num_bytes // block_bytes))
-    return 1 << (needed - 1).bit_length()
-
-
-def _fraction(digest, start):
+def digest_fraction(digest, start):
+    """A number in [0, 1), of 8 bytes of a digest."""
     return int.from_bytes(digest[start : start + 8], "big") / 2**64

@@ -40,25 +40,21 @@ _STATEMENTS = "body", "handlers", "cases", "orelse", "finalbody"  # fields that 
 
 
 def embedded_documents(sources=SOURCES, progress=iter):
-    """Reads a corpus of English technical prose from the Python sources on this machine.
+    """Reads English technical prose from the Python sources on this machine: a list of strings.
 
-    One document is the prose (see `prose_paragraphs`) of one docstring of a module, a class or a
-    function, or of one of the language's help topics (`pydoc_data.topics`), one paragraph per
-    line. A sentence of six words or more that came before, letter for letter, is left out, so
-    that no training sentence is held out as well; then documents of fewer than 20 words are.
+    One document is the prose (see `prose_paragraphs`) of a docstring, or of one of the language's
+    help topics (`pydoc_data.topics`), one paragraph per line. A sentence of six words or more that
+    came before, letter for letter, is left out, so that no training sentence is held out as well;
+    then documents of fewer than 20 words are.
 
     Nothing is imported and nothing is downloaded: the files are parsed with `ast`. Tests are left
-    out, and so are parts of Python that some systems package apart. The same versions give the
-    same documents, in the same order, on every machine; this project's optional extras change
-    nothing, because the packages are named one by one.
+    out, and so are parts of Python that some systems package apart. The same versions give the same
+    documents, in the same order, on every machine.
 
     Args:
         sources: names of installed packages, and "python" for the standard library and its help
             topics. Defaults to this project's direct dependencies that have prose.
         progress: function that wraps the list of files to read, such as `tqdm.tqdm`.
-
-    Returns:
-        A list of strings.
 
     Raises:
         ValueError: if a package is not installed.

@@ -62,7 +62,7 @@ def pack_rows(documents, length, *, start_id, end_id, pad_id, part="corpus"):
         A `PackedRows`. Only the last row and rows before a sentence that did not fit hold padding.
 
     Raises:
-        ValueError: if `length` is below 3, or there are not enough tokens for one full row.
+        ValueError: if there are not enough tokens for one full row.
 
     Example:
         >>> documents = [[[11, 12, 13], [14]], [[15, 16]]]
@@ -90,16 +90,9 @@ def pack_rows(documents, length, *, start_id, end_id, pad_id, part="corpus"):
 
 
 def pack_sentences(token_ids, sizes, opens_document, length, *, start_id, end_id, pad_id):
-    """Packs sentences that lie end to end in one array: `pack_rows` without Python lists.
+    """`pack_rows` of sentences that lie end to end in one array, `(tokens,)`, one at least.
 
-    Args:
-        token_ids: integers, `(tokens,)`: all sentences of all documents, at least one token.
-        sizes: integers >= 1, `(sentences,)`: tokens of each sentence.
-        opens_document: bool, `(sentences,)`: whether it is the first of its document.
-        length, start_id, end_id, pad_id: as in `pack_rows`.
-
-    Returns:
-        A `PackedRows`, with at least one row, which may be short.
+    `sizes` are the tokens of each, and `opens_document` says which is the first of a document.
     """
     pieces, separators, num_split = _place(sizes.tolist(), opens_document.tolist(), length - 2)
     rows, columns, piece_sizes = np.array(pieces, "int64").T  # (pieces,)

@@ -9,26 +9,15 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class PackedPairs:
-    """Rows of pairs and what went into them.
+    """Rows of pairs and what went into them."""
 
-    Args:
-        token_ids: int32, `(rows, length)`.
-        documents: int64, `(rows,)`: number of the document each row is of, ascending; documents
-            without a pair have none.
-        num_sentences: sentences with at least one token.
-        num_split: sentences longer than half a row, which were split.
-        num_tokens: tokens of text in the rows.
-        num_without_pair: documents of fewer than two sentences, which give no pair.
-        num_left: sentences, or parts of one, that no other was left to go with.
-    """
-
-    token_ids: np.ndarray
-    documents: np.ndarray
-    num_sentences: int
-    num_split: int
-    num_tokens: int
-    num_without_pair: int
-    num_left: int
+    token_ids: np.ndarray  # int32, (rows, length)
+    documents: np.ndarray  # int64, (rows,): number of the document each is of, ascending
+    num_sentences: int  # with at least one token
+    num_split: int  # sentences longer than half a row
+    num_tokens: int  # of text in the rows
+    num_without_pair: int  # documents of fewer than two sentences
+    num_left: int  # sentences, or parts of one, that no other was left to go with
 
 
 def pack_pairs(documents, length, *, start_id, end_id, pad_id):
@@ -44,18 +33,8 @@ def pack_pairs(documents, length, *, start_id, end_id, pad_id):
     beginning, a row's first sentence is one that did not fit before, so longer than others: A
     would be longer than B, and their order could be told from lengths.
 
-    Args:
-        documents: iterable of documents, each a list of sentences, each a list of token ids.
-        length: tokens per row, at least 5, special ones included.
-        start_id: id of [CLS] or <s>.
-        end_id: id of [SEP] or </s>.
-        pad_id: id of [PAD] or <pad>.
-
-    Returns:
-        A `PackedPairs`: a pure function of each document, in their order.
-
-    Raises:
-        ValueError: if `length` is below 5.
+    The arguments are those of `pack_rows`, with `length` at least 5; the `PackedPairs` is a pure
+    function of each document, in their order.
 
     Example:
         >>> documents = [[[11, 12], [13], [14, 15]], [[16]]]
@@ -116,10 +95,7 @@ def _parts(size, most):
 
 
 def _pairs(parts, capacity, digest):
-    """The rows of a document, as tokens `(first of A, first of B, end)`, and how many are left.
-
-    Those left are parts, none of which is in a row.
-    """
+    """The rows of a document, as tokens `(first of A, first of B, end)`; parts in no row."""
     sizes = [size for size, _ in parts]
     is_backward = _below(2, digest, 0)
     spans = _spans(sizes[::-1] if is_backward else sizes, capacity)

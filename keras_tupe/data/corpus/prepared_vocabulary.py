@@ -11,16 +11,20 @@ _STOPS = (".", "\u3002")  # full stops, the second of Chinese and Japanese
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 # GPT-2's spelling of the bytes 0x80 to 0xBF, with which no character begins
 _INNER_BYTES = re.compile("[\u00a1-\u00ac\u00ae-\u00bf\u0122-\u0143]")
-_BEGINS = {
-    "wordpiece": lambda piece: not piece.startswith("##"),
-    "sentencepiece": lambda piece: piece.startswith("\u2581"),
-    "byte_pair": lambda piece: piece.startswith("\u0120"),
-}
-_CHARACTERS = {
-    # a word has the space before it
-    "wordpiece": lambda piece: len(piece) - 2 if piece.startswith("##") else len(piece) + 1,
-    "sentencepiece": lambda piece: 1 if _BYTE.fullmatch(piece) else len(piece),
-    "byte_pair": lambda piece: len(_INNER_BYTES.sub("", piece)),
+# By kind: whether a piece begins a word; its characters, where a word has the space before it.
+_PIECES = {
+    "wordpiece": (
+        lambda piece: not piece.startswith("##"),
+        lambda piece: len(piece) - 2 if piece.startswith("##") else len(piece) + 1,
+    ),
+    "sentencepiece": (
+        lambda piece: piece.startswith("\u2581"),
+        lambda piece: 1 if _BYTE.fullmatch(piece) else len(piece),
+    ),
+    "byte_pair": (
+        lambda piece: piece.startswith("\u0120"),
+        lambda piece: len(_INNER_BYTES.sub("", piece)),
+    ),
 }
 
 
@@ -67,7 +71,7 @@ class PreparedVocabulary:
 
     @functools.cached_property
     def begins_word(self):
-        """See `word_starts`."""
+        """The pieces that `word_starts` tells."""
         return word_starts(self.pieces, self.kind)
 
     @functools.cached_property
@@ -104,10 +108,10 @@ KINDS = tuple(_READERS)  # those that rows are prepared with
 def word_starts(pieces, kind):
     """Whether each piece begins a word: what `Masking` needs to mask whole words.
 
-    A WordPiece piece begins a word unless it starts with `##`; punctuation marks are words. A
-    SentencePiece piece begins a word if it starts with U+2581, a byte-level one with U+0120, which
-    stand for a space; all others, bytes and punctuation among them, go on with the word before.
-    Special tokens are words of their own, whatever is said here.
+    A WordPiece piece does unless it starts with `##`; punctuation marks are words. A SentencePiece
+    piece does if it starts with U+2581, a byte-level one with U+0120, which stand for a space; all
+    others, bytes and punctuation among them, go on with the word before. Special tokens are words
+    of their own, whatever is said here.
 
     Args:
         pieces: list of strings, the vocabulary; the position is the id.
@@ -116,14 +120,11 @@ def word_starts(pieces, kind):
     Returns:
         bool, `(vocabulary_size,)`.
 
-    Raises:
-        ValueError: if there is no such kind.
-
     Example:
         >>> word_starts(["[PAD]", "the", "cat", "##s", "."], "wordpiece")
         array([ True,  True,  True, False,  True])
     """
-    return np.array([*map(_of_kind(_BEGINS, kind), pieces)], bool)
+    return np.array([*map(_of_kind(kind)[0], pieces)], bool)
 
 
 def piece_characters(pieces, kind):
@@ -131,27 +132,23 @@ def piece_characters(pieces, kind):
 
     A word has the space before it, so that the characters of a text's pieces are those of the text
     with one space before each word, and, for WordPiece, before each punctuation mark. A
-    SentencePiece piece has its own U+2581, and one of a byte counts as a character. A byte-level
-    piece has the characters that begin in it, so those of a text are exactly the text's.
+    SentencePiece piece of a byte counts as a character. A byte-level piece has the characters that
+    begin in it, so those of a text are exactly the text's.
 
     Args:
-        pieces: list of strings, the vocabulary; the position is the id.
-        kind: `"wordpiece"`, `"sentencepiece"` or `"byte_pair"`.
+        pieces, kind: as of `word_starts`.
 
     Returns:
         int64, `(vocabulary_size,)`; special tokens are counted as they are written.
-
-    Raises:
-        ValueError: if there is no such kind.
 
     Example:
         >>> piece_characters(["[PAD]", "the", "cat", "##s", "."], "wordpiece")
         array([6, 4, 4, 1, 2])
     """
-    return np.array([*map(_of_kind(_CHARACTERS, kind), pieces)], "int64")
+    return np.array([*map(_of_kind(kind)[1], pieces)], "int64")
 
 
-def _of_kind(functions, kind):
-    if kind not in functions:
-        raise ValueError(f"`kind` must be one of {list(functions)}. Received: kind={kind!r}")
-    return functions[kind]
+def _of_kind(kind):
+    if kind not in _PIECES:
+        raise ValueError(f"`kind` must be one of {list(_PIECES)}. Received: kind={kind!r}")
+    return _PIECES[kind]

@@ -54,14 +54,11 @@ _MIN_COMMON_SHARE = 0.15
 def prose_paragraphs(docstring):
     """Returns the paragraphs of a docstring that read as English sentences.
 
-    Simple rules, in this order. Lines: fenced code, doctest examples up to the next blank line,
-    reStructuredText literal blocks (after `::`) and code-like directives, tables, underlined
-    titles and lines such as `Args:` are dropped; a bullet, a `name: text` entry or a numpy
-    `name : type` line starts a paragraph, without its bullet or name. Inside a paragraph:
-    addresses, footnote marks and inline markup go, a link or a role keeps its text, white space
-    is one space. A paragraph stays if it has at least 6 words, of which at least 70 % are letters
-    only and 15 % are common English function words; this drops code that no
-    mark announces. A paragraph without a final stop is given one.
+    Code, doctest examples, tables, titles and lines such as `Args:` are dropped; a bullet or a
+    `name: text` entry starts a paragraph, without its bullet or name. Addresses, footnote marks and
+    inline markup go; a link or a role keeps its text. A paragraph stays if it has at least 6 words,
+    of which at least 70 % are letters only and 15 % are common English function words. One without
+    a final stop is given one.
 
     Args:
         docstring: text as written in the source, indentation included.

@@ -58,7 +58,7 @@ class Source:
 
 
 def find_sources(inputs, format="auto"):
-    """Finds what the inputs of a command line name.
+    """Finds what the inputs of a command line name: a list of `Source`, sorted, each file once.
 
     Args:
         inputs: list of strings: files, folders (searched at any depth for `.txt`, `.md`, `.rst`,
@@ -66,9 +66,6 @@ def find_sources(inputs, format="auto"):
             `.xz`, `.zst` or `.bz2`), globs, and `tfds:NAME` or `tfds:NAME:SPLIT`.
         format: `"auto"` goes by the file's name, and takes other names for plain text; or the
             one format of all files: `"text"`, `"jsonl"` or `"wikiextractor"`.
-
-    Returns:
-        A list of `Source`, sorted by name, each file once.
 
     Raises:
         ValueError: if an input names nothing, or `format` is unknown.
@@ -92,9 +89,8 @@ def find_sources(inputs, format="auto"):
 def read_source(source, text_field="text", max_document_bytes=MAX_DOCUMENT_BYTES, advance=None):
     """Yields the `Document`s of one source, in order. Memory holds one document at a time.
 
-    What is wrong with the content is told in `Document.problem`, and reading goes on with the
-    next document; after a compressed file that is cut off or damaged nothing follows. So whoever
-    reads decides whether a problem stops the work.
+    What is wrong with one is told in its `problem`, and reading goes on with the next; after a
+    compressed file that is cut off or damaged nothing follows.
 
     Args:
         source: a `Source`.
@@ -106,18 +102,28 @@ def read_source(source, text_field="text", max_document_bytes=MAX_DOCUMENT_BYTES
     if source.format == "tfds":
         yield from _read_tfds(source, text_field)
         return
-    path = pathlib.Path(source.name)
-    is_empty = True
+    path, last, is_empty = pathlib.Path(source.name), 0, True
     with open_binary(path) as (reader, raw):
-        lines = _Lines(reader, raw, max_document_bytes, advance)
-        parse = PARSERS[source.format]
+
+        def numbered():
+            nonlocal last
+            told = 0
+            for last, line in enumerate(_lines(reader.readline, max_document_bytes + 1), 1):
+                yield last, line.removeprefix(b"\xef\xbb\xbf") if last == 1 else line
+                if advance and last % 64 == 0:
+                    advance(raw.tell() - told)
+                    told = raw.tell()
+            if advance:
+                advance(raw.tell() - told)
+
         try:
-            for number, text in parse(lines, text_field, max_document_bytes):
+            parse = PARSERS[source.format]
+            for number, text in parse(numbered(), text_field, max_document_bytes):
                 is_empty = False
                 yield _document(f"{path}, line {number}", text)
         except BrokenFileError as error:
             yield Document(
-                f"{path}, after line {lines.number}",
+                f"{path}, after line {last}",
                 problem=f"The compressed file is cut off or damaged ({error}). Fetch it again.",
             )
             return
@@ -130,34 +136,13 @@ def _document(place, text):
     return Document(place, **{kind: str(text)})
 
 
-class _Lines:
-    """Iterates over `(line number, bytes)`; what is longer than a document may be is dropped."""
-
-    def __init__(self, reader, raw, max_bytes, advance):
-        self.number = 0
-        self._reader, self._raw = reader, raw
-        self._limit = max_bytes + 1
-        self._advance = advance or (lambda num_bytes: None)
-        self._told = 0
-
-    def __iter__(self):
-        read = self._reader.readline
-        while line := read(self._limit):
-            self.number += 1
-            end = line
-            while len(end) == self._limit and not end.endswith(b"\n"):
-                end = read(self._limit) or b"\n"
-            if self.number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
-            yield self.number, line
-            if self.number % 64 == 0:
-                self._tell()
-        self._tell()
-
-    def _tell(self):
-        position = self._raw.tell()
-        self._advance(position - self._told)
-        self._told = position
+def _lines(read, limit):
+    """Yields lines, of those that are longer than a document may be the beginning."""
+    while line := read(limit):
+        end = line
+        while len(end) == limit and not end.endswith(b"\n"):
+            end = read(limit) or b"\n"
+        yield line
 
 
 def _files(name, format):

@@ -15,25 +15,22 @@ _MAX_CHARACTER_SHARE = 8  # at most one character per so many pieces of the voca
 
 
 def train_wordpiece(documents, size=8000, lowercase=True):
-    """Trains a WordPiece vocabulary on documents: `wordpiece_from_counts` of their words.
+    """Trains a WordPiece vocabulary: `wordpiece_from_counts` of the words of documents.
 
     Args:
         documents: iterable of strings.
-        size: number of pieces, at least 100. Little text gives fewer.
+        size: as of `wordpiece_from_counts`.
         lowercase: whether to lower-case and to strip accents. Defaults to `True`.
-
-    Returns:
-        List of strings; the position is the id. The first five are [PAD], [UNK], [CLS], [SEP] and
-        [MASK].
-
-    Raises:
-        ValueError: if `size` is below 100, or the documents hold no text.
     """
     return wordpiece_from_counts(_counts(documents, wordpiece_words(lowercase)), size)
 
 
 def train_sentencepiece_bpe(documents, size=32768, lowercase=True):
-    """Trains a SentencePiece model on documents: `sentencepiece_bpe_from_counts` of their words.
+    """Trains a SentencePiece model of byte-pair encoding, with TUPE's special tokens.
+
+    Ids 0 to 4 are `<s>`, `<pad>`, `</s>`, `<unk>`, `<mask>`. Text is normalised with NFKC (and
+    case-folded). Characters that are not in the vocabulary are spelled as bytes, so nothing is
+    lost; the 256 bytes are pieces of the vocabulary.
 
     Args:
         documents: iterable of strings.
@@ -41,7 +38,7 @@ def train_sentencepiece_bpe(documents, size=32768, lowercase=True):
         lowercase: whether to fold case. Defaults to `True`.
 
     Returns:
-        The model file's content, bytes.
+        The model file's content, bytes. It depends on the counts of words alone.
 
     Raises:
         ValueError: if the documents hold no text, or `size` does not fit them.
@@ -52,13 +49,12 @@ def train_sentencepiece_bpe(documents, size=32768, lowercase=True):
 class WordCounts:
     """Counts the words of documents, as the trainers of vocabularies want them.
 
-    A word of the raw text stands between white space. `split_word` then says how the trainer sees
-    it, as a list of words (`"Stop,"` -> `["stop", ","]`); it is asked once for a great many
-    different words, and only what it answers is kept, so memory grows with the number of different
-    words alone. Counts of parts of a corpus add up to the counts of the whole, in any order.
+    Memory grows with the number of different words alone. Counts of parts of a corpus add up to
+    those of the whole, in any order.
 
     Args:
-        split_word: function of a string that returns a list of strings; `None` keeps raw words.
+        split_word: function from what stands between white space to the trainer's words
+            (`"Stop,"` -> `["stop", ","]`); `None` keeps it.
 
     Example:
         >>> counts = WordCounts(lambda word: [word.lower()])
@@ -72,11 +68,7 @@ class WordCounts:
         self._raw, self._total = collections.Counter(), collections.Counter()
 
     def add(self, document):
-        """Counts the words of one document.
-
-        Args:
-            document: a string.
-        """
+        """Counts the words of one `document`, a string."""
         self._raw.update(document.split())
         if len(self._raw) >= _MOST_RAW_WORDS:
             self.total()
@@ -91,16 +83,10 @@ class WordCounts:
 
 
 def wordpiece_words(lowercase=True):
-    """How WordPiece sees a word: the function that `WordCounts` takes.
-
-    Text is cleaned, lower-cased and split at punctuation as BERT does, and as the op does that
-    later cuts text with the vocabulary (`keras_tupe.tokenizers.WordPiece`).
+    """Returns the function for `WordCounts` that splits a word as BERT and our `WordPiece` do.
 
     Args:
         lowercase: whether to lower-case and to strip accents. Defaults to `True`.
-
-    Returns:
-        Function of a string without white space that returns a list of strings.
 
     Example:
         >>> wordpiece_words()("Caf\u00e9s,")
@@ -126,11 +112,7 @@ def wordpiece_from_counts(counts, size=8000):
 
     Pieces are merged by frequency. The most frequent characters are in the vocabulary, each with
     and without the leading `##`, at most `size / 8` of them; a word with another character is
-    [UNK].
-
-    The result depends on the counts alone: not on the order of the words in memory. (Left to
-    itself the library numbers the `##` characters in the order of a hash table, which differs
-    from run to run, and breaks ties by these numbers.)
+    [UNK]. The result depends on the counts alone, not on their order.
 
     Args:
         counts: mapping of words, as `wordpiece_words` makes them, to integers >= 1.
@@ -152,7 +134,8 @@ def wordpiece_from_counts(counts, size=8000):
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
     trainer = tokenizers.trainers.WordPieceTrainer(
         vocab_size=size,
-        # known before training, hence numbered in this order
+        # known before training, hence numbered in this order: left to itself the library numbers
+        # ## characters as a hash table has them, differently from run to run, and ties go by that
         special_tokens=[*WORDPIECE_SPECIAL, *alphabet, *inner],
         initial_alphabet=alphabet,
         limit_alphabet=len(alphabet),
@@ -164,23 +147,7 @@ def wordpiece_from_counts(counts, size=8000):
 
 
 def sentencepiece_bpe_from_counts(counts, size=32768, lowercase=True):
-    """Trains a SentencePiece model of byte-pair encoding, with TUPE's special tokens.
-
-    Ids 0 to 4 are `<s>`, `<pad>`, `</s>`, `<unk>`, `<mask>`. Text is normalised with NFKC (and
-    case-folded). Characters that are not in the vocabulary are spelled as bytes, so nothing is
-    lost; the 256 bytes are pieces of the vocabulary.
-
-    Args:
-        counts: mapping of words, as they stand between white space, to integers >= 1.
-        size: number of pieces. TUPE's is 32,768.
-        lowercase: whether to fold case. Defaults to `True`.
-
-    Returns:
-        The model file's content, bytes. It depends on the counts alone.
-
-    Raises:
-        ValueError: if there are no words, or `size` does not fit them.
-    """
+    """As `train_sentencepiece_bpe`, on how often each word between white space occurs."""
     import sentencepiece
 
     _check(counts, size)

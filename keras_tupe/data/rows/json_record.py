@@ -33,25 +33,12 @@ def write_json(path, record):
 
 
 def write_sealed_json(path, record):
-    """As `write_json`, with the hash of the file's own bytes in it, for `read_sealed_json`.
-
-    Args:
-        path: the file.
-        record: dictionary for JSON, not empty and without the key `seal`, which is added.
-    """
+    """As `write_json`, with the hash of its own bytes as `seal`; `record` is not empty."""
     write_bytes(path, _sealed(json.dumps(record, indent=1).removesuffix("\n}").encode("utf-8")))
 
 
 def read_sealed_json(path):
-    """Returns the dictionary that `write_sealed_json` wrote.
-
-    Args:
-        path: the file.
-
-    Raises:
-        OSError: if the file cannot be read.
-        ValueError: if it is no such file, or a single bit of it is another.
-    """
+    """The dictionary that `write_sealed_json` wrote; ValueError if a single bit is another."""
     record = read_json_object(path)
     if not is_sealed(pathlib.Path(path).read_bytes()):
         raise ValueError("it is not what was written")
@@ -60,7 +47,7 @@ def read_sealed_json(path):
 
 
 def is_sealed(content):
-    """Returns whether the bytes of a file are, to the bit, what `write_sealed_json` wrote."""
+    """Whether the bytes of a file are, to the bit, what `write_sealed_json` wrote."""
     return content == _sealed(content[:-_TAIL_BYTES])
 
 

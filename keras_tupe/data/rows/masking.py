@@ -6,14 +6,15 @@ import math
 
 import numpy as np
 
-from keras_tupe.data.rows.checks import check_example_numbers, check_rows
 from keras_tupe.data.rows.counter_rng import (
+    places_in,
     random_below,
     random_bits,
     random_counts,
     random_places,
+    with_places,
 )
-from keras_tupe.data.rows.whole_words import choose_words, starts_of_words
+from keras_tupe.data.rows.rows import check_example_numbers, check_rows
 
 _BLOCK = 256  # rows at a time: more would leave the cache of the processor
 _MASK_BELOW = int(0.8 * 2**32)
@@ -30,16 +31,11 @@ class Masking:
         pad_id: id of [PAD]; never masked, and the label of unused slots.
         special_ids: ids of all special tokens, such as [CLS]; `mask_id` and `pad_id` are added.
         rate: share of the maskable tokens that is masked, above 0, at most 1. Defaults to 0.15.
-        max_masked: slots per row, or `None` for as many as `rate` can need.
+        max_masked: slots per row, at least 1, or `None` for as many as `rate` can need.
         mask_special: whether special tokens except padding are masked like any other, as the
             released fairseq code does. Defaults to `False`.
         begins_word: whether each piece begins a word, bools `(vocabulary_size,)` such as
-            `word_starts` makes, to mask whole words; or `None` to mask tokens one by one.
-            Defaults to `None`.
-
-    Raises:
-        ValueError: if an id is outside the vocabulary, no piece is left to draw, `rate` is not a
-            share, `max_masked` is below 1, or `begins_word` has not one value per piece.
+            `word_starts` makes, to mask whole words; or `None`, the default, for single tokens.
     """
 
     vocabulary_size: int
@@ -105,11 +101,7 @@ class Masking:
         return needed if self.max_masked is None else min(self.max_masked, length)
 
     def examples(self, token_ids, example_numbers, seed):
-        """Returns inputs, labels and weights of rows, see `mask_rows`.
-
-        Args:
-            token_ids, example_numbers, seed: as in `mask_rows`.
-        """
+        """Returns what `mask_rows` does, of `token_ids`, `example_numbers` and `seed`."""
         return mask_rows(token_ids, example_numbers, self, seed=seed)
 
     @functools.cached_property
@@ -124,14 +116,6 @@ class Masking:
         maskable = np.ones(self.vocabulary_size, bool)
         maskable[never] = False
         return maskable
-
-    def starts_of_words(self, token_ids):
-        """Where words begin in rows, bool `(batch, length)`.
-
-        Args:
-            token_ids: integers `(batch, length)`.
-        """
-        return starts_of_words(token_ids, *self._word_tables)
 
     @functools.cached_property
     def _word_tables(self):
@@ -150,12 +134,10 @@ def mask_rows(token_ids, example_numbers, masking, *, seed):
     and the seed: not on the batch it is in.
 
     With `begins_word` the words of the row are tried in random order instead, and each is taken
-    whole if it fits into what is left of m (and of the slots); one that does not fit is passed
-    over, and smaller ones after it are tried, as BERT's code for whole-word masking does. So m may
-    be missed, when every word left is too long, but is never exceeded, and words of more than m
-    tokens are never masked. A special token, [UNK] with them, is a word of its own and follows
-    `mask_special`. Each piece of a word still draws its own 80/10/10, as BERT's do. If every
-    piece begins a word, the result is that of masking tokens.
+    whole if it fits into what is left of m (and of the slots), as in BERT's code: so m may be
+    missed, but is never exceeded. A special token, [UNK] with them, is a word of its own. Each
+    piece of a word draws its own 80/10/10. If every piece begins a word, the result is that of
+    masking tokens.
 
     Args:
         token_ids: integers, `(batch, length)`.
@@ -168,9 +150,6 @@ def mask_rows(token_ids, example_numbers, masking, *, seed):
         `(inputs, labels, weights)`: a dictionary of `token_ids` (masked), `padding_mask` (1 = real
         token), both int32 `(batch, length)`, and `mask_positions`, int32 `(batch, slots)`,
         ascending; the hidden ids, int32 `(batch, slots)`; 1 or 0, float32 `(batch, slots)`.
-
-    Raises:
-        ValueError, TypeError: as `check_rows`; or if there is not one number per row.
     """
     token_ids = check_rows(token_ids, masking.vocabulary_size).astype("int32", copy=False)
     numbers = check_example_numbers(example_numbers, token_ids.shape)
@@ -208,8 +187,8 @@ def _positions(token_ids, numbers, masking, seed):
         places = random_places(seed, "masking: place", numbers, maskable, slots)
         places = np.where(np.arange(slots) < count[:, np.newaxis], places, length)
     else:
-        starts = masking.starts_of_words(token_ids)
-        chosen = choose_words(starts, maskable, numbers, count, seed)
+        starts = starts_of_words(token_ids, *masking._word_tables)
+        chosen = _choose_words(starts, maskable, numbers, count, seed)
         places = np.where(chosen, np.arange(length), length)
     places = np.sort(places, axis=1)[:, :slots]  # unused slots come last
     used = places < length
@@ -217,7 +196,7 @@ def _positions(token_ids, numbers, masking, seed):
 
 
 class OverMasking:
-    """First parent of a rule that masks tokens as part of its work, by its `masking`."""
+    """A rule that masks tokens as part of its work, by its `masking`."""
 
     @property
     def vocabulary_size(self):
@@ -228,3 +207,45 @@ class OverMasking:
     def pad_id(self):
         """Id of [PAD]."""
         return self.masking.pad_id
+
+
+def starts_of_words(token_ids, begins_word, is_special):
+    """Where a word begins, `(batch, length)`: also at the first token of a row, and after [SEP]."""
+    special = is_special[token_ids]
+    starts = begins_word[token_ids] | special
+    starts[:, 1:] |= special[:, :-1]
+    starts[:, 0] = True
+    return starts
+
+
+def _choose_words(starts, maskable, example_numbers, budgets, seed):
+    """Takes words in random order, each that still fits: True at the tokens of the words taken."""
+    num_rows, length = starts.shape
+    flat_starts = np.flatnonzero(starts)  # of all words of the batch: (words,)
+    sizes = np.diff(flat_starts, append=starts.size)
+    tried = np.flatnonzero(maskable.ravel()[flat_starts])
+    rows, columns = np.divmod(flat_starts[tried], length)
+
+    per_row = np.bincount(rows, minlength=num_rows)
+    places = np.arange(len(rows)) - np.repeat(np.cumsum(per_row) - per_row, per_row)
+    most = per_row.max()
+    ranked = np.full((num_rows, most), 2**64 - 1, "uint64")  # rows of fewer words are filled up
+    bits = random_bits(seed, "masking: place", example_numbers[rows], columns)
+    ranked[rows, places] = with_places(bits, places)
+    ranked.sort(axis=1)
+    order = np.minimum(places_in(ranked), most)
+    table = np.zeros((num_rows, most + 1), "int32")  # the filling comes last and takes nothing
+    table[rows, places] = sizes[tried]
+
+    left = np.array(budgets, "int32")
+    fits = np.zeros((most, num_rows), bool)  # word by word: the rows of a step lie side by side
+    for step, size in enumerate(np.take_along_axis(table, order, axis=1).T.copy()):
+        fits[step] = size <= left
+        left -= size * fits[step]
+        if not left.any():
+            break
+    taken = np.zeros((num_rows, most + 1), bool)
+    np.put_along_axis(taken, order, fits.T, axis=1)
+    chosen = np.zeros(len(flat_starts), bool)
+    chosen[tried] = taken[rows, places]
+    return np.repeat(chosen, sizes).reshape(starts.shape)

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from keras_tupe.data.rows.checks import check_rows
+from keras_tupe.data.rows.rows import check_rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,9 +23,6 @@ class NextTokens:
         vocabulary_size: number of pieces.
         pad_id: id of [PAD], which is never predicted.
         end_id: id of [SEP] or </s>, or `None` for rows that do not end with one.
-
-    Raises:
-        ValueError: if an id is outside the vocabulary.
     """
 
     vocabulary_size: int
@@ -55,15 +52,11 @@ class NextTokens:
 
         Args:
             token_ids: integers `(batch, length)`, length at least 2.
-            example_numbers: integers `(batch,)`.
-            seed: integer.
+            example_numbers, seed: as in `mask_rows`.
 
         Returns:
             `(inputs, labels, weights)`: a dictionary of `token_ids` and `padding_mask` (1 = real
             token), int32; the next tokens, int32; 1 or 0, float32: all `(batch, length - 1)`.
-
-        Raises:
-            ValueError, TypeError: as `check_rows`; or for rows of one token.
         """
         rows = check_rows(token_ids, self.vocabulary_size).astype("int32", copy=False)
         if rows.shape[1] < 2:

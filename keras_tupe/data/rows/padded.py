@@ -1,11 +1,9 @@
 """Rows of different lengths to batches that are hardly wider than their rows."""
 
-import operator
-
 import numpy as np
 
-from keras_tupe.data.rows.counter_rng import check_seed, permute
-from keras_tupe.data.rows.shared_batches import SharedBatches
+from keras_tupe.data.rows.counter_rng import permute
+from keras_tupe.data.rows.rows import SharedBatches, checked_step
 
 WIDTHS = (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512)
 PAIR_WIDTHS = (8, 16, 32, 64, 128, 256, 512)  # few, since both sides' widths make a shape
@@ -17,10 +15,10 @@ class Padded(SharedBatches):
     """Training and evaluation batches for fine-tuning, from rows of different lengths.
 
     Each input of a batch is as wide as the first of a few widths that holds its longest row, so
-    that a compiled step is compiled a few times only. Each epoch is a new random order of all rows;
-    within pools of 50 batches rows of like lengths come together, and the batches come in random
-    order. An epoch has each row once: where rows are left over, one batch is filled up with rows of
-    padding, of weight 0. Batch number `step`, over all epochs, depends on `seed` and `step` alone.
+    that a step is compiled a few times only. Each epoch is a new random order of all rows; within
+    pools of 50 batches rows of like lengths come together. An epoch has each row once: one batch is
+    filled up with rows of padding, of weight 0. Batch number `step`, over all epochs, depends on
+    `seed` and `step` alone.
 
     Args:
         inputs: dictionary from the names of a model's inputs, such as `token_ids` and
@@ -38,9 +36,6 @@ class Padded(SharedBatches):
         num_batches: batches of an epoch.
         num_evaluation_batches: batches that hold every row once.
 
-    Raises:
-        ValueError: if there is no row, a row is empty, or the arguments do not fit each other.
-
     Example:
         >>> inputs = {"token_ids": [[2, 7, 3], [2, 3]]}
         >>> rows = Padded(inputs, [1, 0], pad_id=0, batch_size=2, seed=0)
@@ -50,6 +45,7 @@ class Padded(SharedBatches):
     """
 
     def __init__(self, inputs, labels=None, *, pad_id, batch_size, seed, widths=WIDTHS):
+        super().__init__(batch_size, seed)
         self._rows = {
             name: [np.asarray(row, "int32") for row in rows]
             for name, rows in inputs.items()
@@ -74,15 +70,12 @@ class Padded(SharedBatches):
                 "`labels` must have one entry for each row. Received: "
                 f"{len(labels)} labels, {len(self.lengths)} rows"
             )
-        if batch_size < 1:
-            raise ValueError(f"`batch_size` must be at least 1. Received: batch_size={batch_size}")
         self.labels = np.zeros(len(self.lengths), "int32") if labels is None else np.asarray(labels)
-        self.pad_id, self.batch_size, self.seed = pad_id, batch_size, check_seed(seed)
+        self.pad_id = pad_id
         self._widths = {
             name: np.array([width for width in widths if width < found.max()] + [found.max()])
             for name, found in lengths.items()
         }
-        self._whole = batch_size  # rows of the batch of all workers
         self._epoch = None, None
         self._sorted = self._cut(np.argsort(self.lengths, kind="stable"))
 
@@ -90,18 +83,13 @@ class Padded(SharedBatches):
     def of_pairs(cls, sources, targets, *, pad_id, batch_size, seed, widths=PAIR_WIDTHS):
         """Returns the batches of a model that writes a target to a source.
 
-        The decoder reads a target without its last token, and the labels are the target without its
-        first one, so that each token is predicted from those before it.
+        The decoder reads a target without its last token; the labels are it without its first one.
 
         Args:
             sources: list of integer arrays `(source's length,)`, without padding, none empty.
             targets: list of as many integer arrays `(target's length,)`, each of two tokens or
                 more, the start token included, and the end token unless the target was cut.
             pad_id, batch_size, seed, widths: as of the class.
-
-        Raises:
-            ValueError: if there is no pair, a source is empty, a target has less than two tokens,
-                or there are not as many of both.
 
         Example:
             >>> pairs = Padded.of_pairs([[2, 7]], [[2, 8, 9, 3]], pad_id=0, batch_size=1, seed=0)
@@ -127,25 +115,15 @@ class Padded(SharedBatches):
         """Number of rows."""
         return len(self.lengths)
 
-    @property
-    def num_batches(self):
-        return -(-len(self) // self._whole)
-
-    num_evaluation_batches = num_batches
+    num_batches = SharedBatches.num_evaluation_batches
 
     def batch(self, step):
-        """Batch number `step` of training, any, in any order.
+        """Batch number `step` >= 0 of training, any: `(inputs, labels, weights)`.
 
-        Args:
-            step: integer >= 0.
-
-        Returns:
-            `(inputs, labels, weights)`: `inputs` int32 `(batch, width)`; labels `(batch, ...)`;
-            weights float32 of the same shape, 0 for what fills the batch up.
+        Inputs are int32 `(batch, width)`, labels `(batch, ...)`, and weights float32 of the same
+        shape, 0 for what fills the batch up.
         """
-        epoch, place = divmod(operator.index(step), self.num_batches)
-        if step < 0:
-            raise ValueError(f"`step` must be at least 0. Received: step={step}")
+        epoch, place = divmod(checked_step(step), self.num_batches)
         known, batches = self._epoch
         if known != epoch:
             batches = self._batches_of(epoch)
@@ -154,12 +132,7 @@ class Padded(SharedBatches):
 
     def evaluation_batch(self, step):
         """Batch number `step` of `num_evaluation_batches`, shortest rows first."""
-        if not 0 <= operator.index(step) < self.num_evaluation_batches:
-            raise ValueError(
-                "`step` must be from 0 to the number of evaluation batches less 1, "
-                f"{self.num_evaluation_batches - 1}. Received: step={step}"
-            )
-        return self._filled(self._sorted[step])
+        return self._filled(self._sorted[checked_step(step, self.num_evaluation_batches)])
 
     def evaluation_rows(self, step):
         """Numbers of the rows of `evaluation_batch(step)`, without those that fill it up."""

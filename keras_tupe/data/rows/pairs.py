@@ -1,14 +1,18 @@
 """Examples of masked tokens and of pairs: whether two segments stand as they were written."""
 
 import dataclasses
+import functools
 
 import numpy as np
 
-from keras_tupe.data.rows.counter_rng import random_bits
+from keras_tupe.data.rows.counter_rng import random_below, random_bits
 from keras_tupe.data.rows.masking import Masking, OverMasking
 
 # What a pair can be asked for, and what its class 1 is; class 0 is the pair as it was written.
 KINDS = {"next": "the second segment is of another document", "order": "the two are swapped"}
+
+_CELLS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # of each length
+_ROWS_PER_READ = 4096
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,9 +38,6 @@ class MaskedPairs(OverMasking):
         masking: the `Masking` of the tokens.
         end_id: id of [SEP], which ends each of the two segments.
         kind: `"next"` or `"order"`.
-
-    Raises:
-        ValueError: for another kind, or an end token outside the vocabulary.
 
     References:
         Devlin et al. BERT. NAACL 2019. Section 3.1, appendix A.2.
@@ -66,7 +67,7 @@ class MaskedPairs(OverMasking):
             masking: the `Masking` of the tokens. Defaults to that of the vocabulary.
 
         Raises:
-            ValueError: if the rows are no pairs, or those of `"order"` are to be used for `"next"`.
+            ValueError: if the rows were not prepared for pairs of this kind.
         """
         found, vocabulary = rows.record.get("pairs"), rows.vocabulary
         if found != kind and (found, kind) != ("next", "order"):
@@ -78,29 +79,16 @@ class MaskedPairs(OverMasking):
         return cls(masking or Masking.of(vocabulary), vocabulary.end_id, kind)
 
     def pair_labels(self, example_numbers, seed):
-        """Returns the classes of examples, int32 `(n,)`: 0 for pairs as they were written.
-
-        Args:
-            example_numbers: integers >= 0, `(n,)`.
-            seed: integer from 0 to 2**64 - 1.
-        """
+        """Classes by `example_numbers` and `seed`, int32 `(n,)`: 0 for pairs as they were."""
         return (random_bits(seed, "pairs: label", example_numbers) >> np.uint64(63)).astype("int32")
 
     def read(self, source, numbers, example_numbers, seed):
-        """Reads the rows that examples are made of, and makes their pairs.
+        """Reads the rows of some numbers and makes their pairs, int32 `(n, length)`, not masked.
 
         Args:
-            source: the rows, see `Rows`; for the kind `"next"` with an attribute `partners`, of
-                `Partners`.
+            source: the rows, see `Rows`; for `"next"` with an attribute `partners`, of `Partners`.
             numbers: integers, `(n,)`: the rows.
-            example_numbers: integers >= 0, `(n,)`.
-            seed: integer from 0 to 2**64 - 1.
-
-        Returns:
-            int32, `(n, length)`: still without masks.
-
-        Raises:
-            ValueError: for rows that are no pairs.
+            example_numbers, seed: as in `mask_rows`.
         """
         rows = np.array(source[numbers])
         changed = np.flatnonzero(self.pair_labels(example_numbers, seed))
@@ -125,16 +113,12 @@ class MaskedPairs(OverMasking):
 
         Args:
             token_ids: integers, `(batch, length)`; a row may be padding alone.
-            example_numbers: integers >= 0, `(batch,)`.
-            seed: integer from 0 to 2**64 - 1.
+            example_numbers, seed: as in `mask_rows`.
 
         Returns:
             `(inputs, labels, weights)`: the inputs of `mask_rows` and `segment_ids`, int32, 1 for B
             and its end token; and dictionaries of `masked_lm`, as of `mask_rows`, and `pair`:
             the classes, int32, and weights, float32, both `(batch,)`, 0 for rows of padding.
-
-        Raises:
-            ValueError, TypeError: as `mask_rows`; or for rows that are no pairs.
         """
         inputs, labels, weights = self.masking.examples(token_ids, example_numbers, seed)
         rows = np.asarray(token_ids)
@@ -168,6 +152,123 @@ class MaskedPairs(OverMasking):
         joined[(column == middle) | (column == last)] = self.end_id
         joined[:, :1] = start
         return joined
+
+
+class Partners:
+    """Rows of pairs, by the length of their second segment and by document.
+
+    The partner of row r is drawn, uniformly, from the rows of other documents whose second segment
+    has as many tokens as that of r:
+
+        partner(r) in {q : b_q = b_r, document_q != document_r}
+
+    So a pair with its partner's second segment has the two lengths of the pair that was written,
+    and nothing can be told from lengths. Where no other document has a second segment of that many
+    tokens, the nearest number is taken, and cut to fit.
+
+    Args:
+        second_sizes: integers >= 1, `(rows,)`: tokens of the second segment of each row.
+        documents: integers >= 0, `(rows,)`: number of the document each row is of.
+
+    Attributes:
+        num_inexact: rows whose partner has a second segment of another length.
+
+    Raises:
+        ValueError: if there is one document only, so that no row has a partner.
+
+    Example:
+        >>> partners = Partners(np.array([7, 7, 7, 9]), np.array([0, 0, 1, 1]))
+        >>> partners.chosen(np.array([0, 1, 2]), np.array([0, 1, 2]), seed=1)[:2].tolist()
+        [2, 2]
+    """
+
+    def __init__(self, second_sizes, documents):
+        sizes, documents = np.asarray(second_sizes, "int64"), np.asarray(documents, "int64")
+        if not len(documents) or (documents == documents[0]).all():
+            raise ValueError(
+                "A random second segment is one of another document, so there must be pairs of two "
+                "documents at least. Give more text, or hold more of it out. Received: "
+                f"{len(np.unique(documents))} document(s), {len(documents)} rows"
+            )
+        self._stride = int(documents.max()) + 1
+        self._sizes, self._documents = sizes, documents
+        keys = sizes * self._stride + documents
+        self._order = np.argsort(keys, kind="stable")  # by size, and then by document
+        self._keys = keys[self._order]
+        self.num_inexact = int((self._taken[sizes] != sizes).sum())
+
+    def chosen(self, numbers, example_numbers, seed):
+        """Draws partners of the rows `numbers`, int64 `(n,)`, by `example_numbers` and `seed`."""
+        documents = self._documents[numbers]
+        first, end = self._rows_of(self._taken[self._sizes[numbers]])
+        key = self._taken[self._sizes[numbers]] * self._stride + documents
+        own_first = np.searchsorted(self._keys, key)
+        own = np.searchsorted(self._keys, key, side="right") - own_first  # of the same document
+        bits = random_bits(seed, "pairs: partner", example_numbers)
+        drawn = first + random_below(bits, end - first - own)
+        return self._order[np.where(drawn >= own_first, drawn + own, drawn)]
+
+    def _rows_of(self, sizes):
+        """Where the rows with second segments of these sizes begin and end in their order."""
+        return tuple(np.searchsorted(self._keys, key * self._stride) for key in (sizes, sizes + 1))
+
+    @functools.cached_property
+    def _taken(self):
+        """From what size the partner of a row is, for each size: int64, `(largest size + 1,)`."""
+        found = np.unique(self._sizes)
+        first, end = self._rows_of(found)
+        lowest, highest = (self._keys[index] % self._stride for index in (first, end - 1))
+        taken = np.zeros(int(found[-1]) + 1, "int64")
+        taken[found] = found
+        for alone in np.flatnonzero(lowest == highest):  # all rows of this size: one document's
+            others = (lowest != lowest[alone]) | (highest != lowest[alone])
+            nearest = np.argmin(
+                np.where(others, np.abs(found - found[alone]), np.iinfo("int64").max)
+            )
+            taken[found[alone]] = found[nearest]
+        return taken
+
+
+def length_baseline(rows, held_out, num_examples=100_000):
+    """The accuracy on held-out pairs of the best classifier that knows two lengths.
+
+    Each cell of a grid of both lengths, with as many training pairs in every line of it, says the
+    class that is more frequent there; of grids from 1 x 1, a constant answer, to 64 x 64 the best
+    on the held-out pairs is taken, so a model has to beat a little more than lengths can tell.
+
+    Args:
+        rows: a `Rows` with a `MaskedPairs`, to count pairs of.
+        held_out: another, all of whose evaluation examples are classified.
+        num_examples: training examples to count, from the first on. Defaults to 100,000.
+    """
+    sizes, classes = _known(rows, rows.row_numbers_of, num_examples)
+    wanted, answers = _known(held_out, lambda examples: examples, len(held_out))
+    return max(_accuracy(sizes, classes, wanted, answers, cells) for cells in _CELLS)
+
+
+def _known(rows, numbers_of, num_examples):
+    """The two lengths of examples, `(n, 2)`, and their classes."""
+    sizes, classes = [], []
+    for first in range(0, num_examples, _ROWS_PER_READ):
+        examples = np.arange(first, min(first + _ROWS_PER_READ, num_examples))
+        pairs = rows.rule.read(rows.source, numbers_of(examples), examples, rows.seed)
+        spans = segments(pairs, rows.rule.end_id)
+        sizes.append(np.stack([end - start for start, end in (span.T for span in spans)], axis=1))
+        classes.append(rows.rule.pair_labels(examples, rows.seed))
+    return np.concatenate(sizes), np.concatenate(classes)
+
+
+def _accuracy(sizes, classes, wanted, answers, cells):
+    bounds = np.quantile(sizes, np.arange(1, cells) / cells, axis=0)  # (cells - 1, 2)
+    grid = np.zeros((cells, cells))
+    np.add.at(grid, _cell(sizes, bounds), 2 * classes - 1)
+    return float(((grid[_cell(wanted, bounds)] > 0) == answers).mean())
+
+
+def _cell(sizes, bounds):
+    return tuple(
+        np.searchsorted(bounds[:, which], sizes[:, which], side="right") for which in (0, 1)
+    )
 
 
 def segments(token_ids, end_id):

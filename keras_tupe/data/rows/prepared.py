@@ -11,9 +11,9 @@ import numpy as np
 from keras_tupe._json_file import read_json_object
 from keras_tupe._new_folder import write_bytes
 from keras_tupe.data.corpus.prepared_vocabulary import KINDS, PreparedVocabulary
-from keras_tupe.data.rows.checks import check_rows
 from keras_tupe.data.rows.json_record import file_hash, is_sealed, write_sealed_json
-from keras_tupe.data.rows.partners import Partners
+from keras_tupe.data.rows.pairs import Partners
+from keras_tupe.data.rows.rows import check_rows
 
 # Name of the file that says what a folder of prepared rows holds; `seal` writes it last.
 PREPARATION_FILE = "preparation.json"
@@ -28,9 +28,8 @@ class PreparedRows:
     """The rows of one split of a folder that `training.prepare` made.
 
     `rows[indices]` gives the rows of these numbers, in this order; numbers may repeat. Shards are
-    mapped into memory, so that only what is asked for is read; threads, forks and other processes
-    may read them at once. Each file is compared with its SHA-256 when the rows are opened, at
-    about the speed of the disk. No TensorFlow is needed.
+    mapped into memory, so threads, forks and other processes may read them at once. Each file is
+    compared with its SHA-256 when the rows are opened. No TensorFlow is needed.
 
     Args:
         directory: path of the folder.
@@ -79,14 +78,7 @@ class PreparedRows:
         return PreparedRows, (self.directory, self.split)
 
     def __getitem__(self, indices):
-        """Rows by their numbers.
-
-        Args:
-            indices: integers from 0 to `len - 1`, `(n,)`.
-
-        Returns:
-            int32, `(n, length)`.
-        """
+        """Rows by their numbers `indices`, `(n,)`: int32 `(n, length)`."""
         indices = np.asarray(indices)
         if indices.ndim != 1 or not np.issubdtype(indices.dtype, np.integer):
             raise TypeError(
@@ -107,27 +99,18 @@ class PreparedRows:
 
     @functools.cached_property
     def partners(self):
-        """The `Partners` of rows that were prepared with `--pairs next`.
-
-        Raises:
-            FileNotFoundError: if they were not.
-            ValueError: if all rows are of one document.
-        """
-        if not self._pairs:
+        """The `Partners` of rows, which must have been prepared with `--pairs next`."""
+        if len(self._pairs) != len(self._shards):
             raise FileNotFoundError(
                 "Random second segments are drawn from rows that were prepared with `--pairs "
                 f"next`. Prepare the text again. Received: no {self.split}-*{_PAIRS} in "
                 f"{str(self.directory)!r}"
             )
         sizes, documents, number = [], [], 0
-        for path in self._pairs:
-            index = _mapped(path)  # (rows, 2)
-            if (
-                index is None
-                or index.dtype != "int64"
-                or index.shape[1:] != (2,)
-                or index.min() < 0
-            ):
+        for path, shard in zip(self._pairs, self._shards, strict=True):
+            index, shape = _mapped(path), (len(shard), 2)
+            is_index = index is not None and index.dtype == "int64" and index.shape == shape
+            if not is_index or index.min() < 0:
                 raise ValueError(
                     "A file of pairs is not that of these rows. Prepare them again. Received: "
                     f"{str(path)!r}"
@@ -135,11 +118,6 @@ class PreparedRows:
             sizes.append(index[:, 0])
             documents.append(index[:, 1] + number)
             number = documents[-1].max(initial=number - 1) + 1
-        if sum(map(len, sizes)) != len(self):
-            raise ValueError(
-                "The files of pairs are not those of these rows. Prepare them again. Received: "
-                f"{sum(map(len, sizes))} pairs, {len(self)} rows in {str(self.directory)!r}"
-            )
         return Partners(np.concatenate(sizes), np.concatenate(documents))
 
     def _opened(self, path):
@@ -165,17 +143,13 @@ def write_shard(folder, split, number, rows, vocabulary_size, pairs=None):
         folder: `pathlib.Path` of the folder.
         split: name of the split.
         number: of the shard, which says where its rows stand among those of others.
-        rows: integers, `(rows, length)`; without rows nothing is written.
+        rows: integers, `(rows, length)`, checked by `check_rows`; without rows nothing is written.
         vocabulary_size: what the ids are below; up to 65,536 a token takes two bytes, else four.
         pairs: of pairs of the kind `"next"`: integers `(rows, 2)`, tokens of the second segment and
             number of the document in this shard.
 
     Returns:
         Dictionary from the names of the files to their SHA-256.
-
-    Raises:
-        TypeError, ValueError: as `check_rows`, for what are no ids of the vocabulary: in two bytes
-            they would become others.
     """
     if len(rows):
         check_rows(rows, vocabulary_size)
@@ -206,15 +180,7 @@ def seal(folder, facts):
 
 
 def read_preparation(directory):
-    """Returns `preparation.json`, which must be what was written, to the bit.
-
-    Args:
-        directory: path of the folder.
-
-    Raises:
-        FileNotFoundError: if there is none.
-        ValueError: if it is damaged, or of another format.
-    """
+    """The record of a folder: FileNotFoundError without one, ValueError for a damaged one."""
     directory = pathlib.Path(directory)
     path = directory / PREPARATION_FILE
     if not path.is_file():
@@ -239,7 +205,7 @@ def split_hash(record, split):
     """Returns what tells the rows of a split, in their order, from those of others.
 
     Args:
-        record: what `read_preparation` gave.
+        record: that of `PreparedRows`.
         split: name of the split.
     """
     hashes = [record["sha256"][name] for name in sorted(record["sha256"]) if _is_of(name, split)]

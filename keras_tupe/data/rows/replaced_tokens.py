@@ -42,19 +42,14 @@ class ReplacedTokens(OverMasking):
             and beside them `sampling_noise`, float32 `(batch, slots)`, -1 in slots that are not in
             use; labels and weights are dictionaries of `masked_lm`, as there, and `replaced_token`:
             the rows as they are, int32, and 1 for all but padding, float32: both `(batch, length)`.
-
-        Raises:
-            ValueError, TypeError: as `mask_rows`.
         """
         inputs, labels, weights = self.masking.examples(token_ids, example_numbers, seed)
         positions, used = inputs["mask_positions"], weights > 0
         rows, slots = np.nonzero(used)
         masked = inputs["token_ids"]
         masked[rows, positions[rows, slots]] = self.masking.mask_id
-        numbers = np.asarray(example_numbers)[:, np.newaxis]
-        bits = random_bits(
-            seed, "replaced tokens: noise", numbers, np.arange(positions.shape[1])[np.newaxis]
-        )
+        numbers, slot = np.asarray(example_numbers)[:, np.newaxis], np.arange(positions.shape[1])
+        bits = random_bits(seed, "replaced tokens: noise", numbers, slot)
         noise = (bits >> np.uint64(64 - _NOISE_BITS)) / 2.0**_NOISE_BITS
         inputs = {**inputs, "sampling_noise": np.where(used, noise, -1).astype("float32")}
         text = np.asarray(token_ids).astype("int32", copy=False)

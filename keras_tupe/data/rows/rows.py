@@ -1,12 +1,80 @@
 """Rows to batches: random access by step, so that a run starts or resumes anywhere."""
 
+import copy
 import operator
 
 import numpy as np
 
-from keras_tupe.data.rows.checks import check_rows
-from keras_tupe.data.rows.counter_rng import check_seed, permute
-from keras_tupe.data.rows.shared_batches import SharedBatches
+from keras_tupe.data.rows.counter_rng import POSITION_BITS, check_seed, permute
+
+
+class SharedBatches:
+    """Batches that several workers share: each makes its own part of every batch."""
+
+    _offset = 0  # of this worker's rows in the batch of all
+
+    def __init__(self, batch_size, seed):
+        if batch_size < 1:
+            raise ValueError(f"`batch_size` must be at least 1. Received: batch_size={batch_size}")
+        self.batch_size = self._whole = batch_size  # the latter is that of all workers
+        self.seed = check_seed(seed)
+
+    @property
+    def num_evaluation_batches(self):
+        """Batches that hold every row once: the same for every worker."""
+        return -(-len(self) // self._whole)
+
+    @property
+    def signature(self):
+        """Shapes and dtypes of a batch, each as `(shape, dtype)`: inputs, labels, weights."""
+        return tuple(map(_signature, self.batch(0)))
+
+    @property
+    def _part(self):
+        """Which rows of the batch of all workers are this one's."""
+        return slice(self._offset, self._offset + self.batch_size)
+
+    def shard(self, index, count):
+        """The part of one of several workers.
+
+        Worker `index` gets rows index * n to (index + 1) * n - 1 of each batch of
+        `batch_size` = count * n rows: one after the other the parts of all workers are the batch.
+
+        Args:
+            index: number of the worker, from 0 to `count - 1`.
+            count: number of workers; `batch_size` must be a multiple of it.
+        """
+        if count < 1 or self.batch_size % count:
+            raise ValueError(
+                "`batch_size` must be a multiple of the number of workers, so that each gets as "
+                f"many rows. Received: batch_size={self.batch_size}, count={count}"
+            )
+        if not 0 <= index < count:
+            raise ValueError(
+                f"`index` must be from 0 to {count - 1}, the number of a worker. "
+                f"Received: index={index}"
+            )
+        part = copy.copy(self)
+        part.batch_size = self.batch_size // count
+        part._offset = self._offset + index * part.batch_size
+        return part
+
+
+def checked_step(step, count=None):
+    """Returns the number of a batch, from 0, of evaluation below their `count`."""
+    if operator.index(step) < 0:
+        raise ValueError(f"`step` must be at least 0. Received: step={step}")
+    if count is not None and step >= count:
+        raise ValueError(
+            f"`step` must be below the number of evaluation batches, {count}. Received: step={step}"
+        )
+    return step
+
+
+def _signature(part):
+    if isinstance(part, dict):
+        return {name: _signature(value) for name, value in part.items()}
+    return part.shape, part.dtype.name
 
 
 class Rows(SharedBatches):
@@ -22,21 +90,16 @@ class Rows(SharedBatches):
             object that reads them when they are asked for, such as `PreparedRows`: with `len`, an
             attribute `length` (tokens per row), and an array of integers as index, which gives
             the rows of these numbers, `(n, length)`.
-        rule: how rows become inputs, labels and weights: a `Masking`, a `NextTokens`, or another
-            object with `vocabulary_size`, `pad_id` and a method `examples` such as theirs. A rule
-            that puts several rows together, such as `MaskedPairs`, also has a method `read`, which
-            gives the rows of examples instead of the source.
+        rule: how rows become inputs, labels and weights: a `Masking`, or another object with
+            `vocabulary_size`, `pad_id` and a method `examples` such as its. A rule that puts
+            several rows together, such as `MaskedPairs`, also has a method `read`, which gives the
+            rows of examples instead of the source.
         batch_size: rows per batch, at least 1.
         seed: integer from 0 to 2**64 - 1.
 
     Attributes:
         length: tokens per row.
         num_evaluation_batches: how many batches `evaluation_batches` yields.
-
-    Raises:
-        TypeError: if the ids are not integers.
-        ValueError: if an id of an array is outside the vocabulary, `batch_size` is below 1, or
-            there is no row.
 
     Example:
         >>> from keras_tupe.data.rows.masking import Masking
@@ -48,37 +111,20 @@ class Rows(SharedBatches):
     """
 
     def __init__(self, source, rule, *, batch_size, seed):
-        if batch_size < 1:
-            raise ValueError(f"`batch_size` must be at least 1. Received: batch_size={batch_size}")
+        super().__init__(batch_size, seed)
         if not hasattr(source, "length"):  # an array: all of it is checked at once
             source = check_rows(source, rule.vocabulary_size)
         elif not len(source):
             raise ValueError(f"`source` must have at least one row. Received: {source!r}")
-        self.source = source
-        self.rule = rule
-        self.batch_size = batch_size
-        self.seed = check_seed(seed)
+        self.source, self.rule = source, rule
         self.length = getattr(source, "length", None) or source.shape[1]
-        self._stride = batch_size  # rows of the batch of all workers
 
     def __len__(self):
         """Number of rows."""
         return len(self.source)
 
-    @property
-    def num_evaluation_batches(self):
-        """The same for every worker."""
-        return -(-len(self) // self._stride)
-
     def batch(self, step):
-        """Batch number `step` of training.
-
-        Args:
-            step: integer >= 0; any, in any order.
-
-        Returns:
-            `(inputs, labels, weights)` as the rule's `examples` gives them, of `batch_size` rows.
-        """
+        """Batch number `step` >= 0 of training, any, as the rule's `examples` gives it."""
         examples = self._examples(step)
         rows = self._read(self.row_numbers(step), examples)
         return self.rule.examples(rows, examples, self.seed)
@@ -88,11 +134,7 @@ class Rows(SharedBatches):
         return self.row_numbers_of(self._examples(step))
 
     def row_numbers_of(self, examples):
-        """Numbers of the rows of training examples, int64 `(n,)`.
-
-        Args:
-            examples: integers >= 0, `(n,)`.
-        """
+        """Numbers of the rows of training `examples`, int64 `(n,)`."""
         epochs, places = np.divmod(examples, len(self))
         return permute(self.seed, "rows: order", epochs, places, len(self))
 
@@ -105,12 +147,7 @@ class Rows(SharedBatches):
 
     def evaluation_batch(self, step):
         """Batch number `step` of `evaluation_batches`, from 0 to `num_evaluation_batches - 1`."""
-        examples = self._examples(step)
-        if step >= self.num_evaluation_batches:
-            raise ValueError(
-                f"`step` must be below the number of evaluation batches, "
-                f"{self.num_evaluation_batches}. Received: step={step}"
-            )
+        examples = self._examples(checked_step(step, self.num_evaluation_batches))
         token_ids = np.full((len(examples), self.length), self.rule.pad_id, "int32")
         indices = examples[examples < len(self)]
         if len(indices):
@@ -134,7 +171,52 @@ class Rows(SharedBatches):
 
     def _examples(self, step):
         """Numbers of the examples of a batch, ascending: int64 `(batch_size,)`."""
-        first = operator.index(step) * self._stride + self._offset
-        if step < 0:
-            raise ValueError(f"`step` must be at least 0. Received: step={step}")
+        first = checked_step(step) * self._whole + self._offset
         return np.arange(first, first + self.batch_size)
+
+
+def check_rows(token_ids, vocabulary_size):
+    """Returns `token_ids` as an integer array of rows, all of them inside the vocabulary.
+
+    Args:
+        token_ids: integers, `(rows, length)`.
+        vocabulary_size: the ids must be from 0 to `vocabulary_size - 1`.
+
+    Raises:
+        TypeError, ValueError: if they are not; the message names the first in reading order.
+    """
+    rows = np.asarray(token_ids)
+    if rows.ndim != 2 or not rows.size:
+        raise ValueError(
+            "`token_ids` must have the shape (rows, length), neither of them 0. "
+            f"Received: token_ids.shape={rows.shape}"
+        )
+    if not np.issubdtype(rows.dtype, np.integer):
+        raise TypeError(f"`token_ids` must be integers. Received: token_ids.dtype={rows.dtype}")
+    if rows.min() < 0 or rows.max() >= vocabulary_size:
+        row, column = np.argwhere((rows < 0) | (rows >= vocabulary_size))[0]
+        raise ValueError(
+            f"`token_ids` must be from 0 to {vocabulary_size - 1}; was another vocabulary used to "
+            f"make these rows? Received: token_ids[{row}, {column}]={rows[row, column]}"
+        )
+    return rows
+
+
+def check_example_numbers(example_numbers, shape):
+    """Returns the numbers of the examples of rows of a shape, one >= 0 for each."""
+    numbers = np.asarray(example_numbers)
+    if not np.issubdtype(numbers.dtype, np.integer):
+        raise TypeError(
+            f"`example_numbers` must be integers. Received: example_numbers.dtype={numbers.dtype}"
+        )
+    if numbers.shape != shape[:1] or numbers.min() < 0:
+        raise ValueError(
+            "`example_numbers` must have one number >= 0 per row. Received: "
+            f"example_numbers.shape={numbers.shape}, smallest={numbers.min(initial=0)}, "
+            f"token_ids.shape={shape}"
+        )
+    if shape[1] > 2**POSITION_BITS:
+        raise ValueError(
+            f"Rows must have at most 2**{POSITION_BITS} tokens. Received: token_ids.shape={shape}"
+        )
+    return numbers

@@ -4,11 +4,8 @@
 def tf_dataset(rows, start_step=0, num_steps=None, *, num_parallel_calls=2, prefetch=2):
     """Training batches as a `tf.data.Dataset`: element i is `rows.batch(start_step + i)`.
 
-    The elements and their order do not depend on the number of threads. All shapes are static,
-    but for the width of `Padded`.
-    The data set can be used in `fit` and distributed by a strategy in one process, which splits
-    each batch among its replicas. Where there are several processes, each makes the data set of
-    its own `rows.shard(...)`.
+    All shapes are static, but for the width of `Padded`. A strategy in one process splits each
+    batch among its replicas; of several processes each makes the data set of its `rows.shard(...)`.
 
     Args:
         rows: a `Rows`, a `Padded` or a `WordOrderRows`.
@@ -18,11 +15,8 @@ def tf_dataset(rows, start_step=0, num_steps=None, *, num_parallel_calls=2, pref
         prefetch: finished batches that wait at most. Defaults to 2.
 
     Returns:
-        Data set of `(inputs, labels, weights)`, as `rows.batch` describes them. Errors of the
-        reader become `tf.errors.OpError`s, and their messages stay within.
-
-    Raises:
-        ValueError: if `start_step` or `num_steps` is below 0.
+        Data set of `(inputs, labels, weights)`. Errors of the reader become `tf.errors.OpError`s,
+        and their messages stay within.
     """
     if start_step < 0 or (num_steps is not None and num_steps < 0):
         raise ValueError(

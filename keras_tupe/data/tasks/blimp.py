@@ -52,7 +52,6 @@ def read_blimp(path, *, skipped=None):
         List of `BlimpParadigm`s, in the order of their names.
 
     Raises:
-        TypeError: if `path` is not a path or `skipped` not a list.
         ValueError: if there are no such files; a file is not UTF-8 or is empty; a line is no JSON,
             lacks a key or a sentence, or belongs to another paradigm than the line before; or
             two files hold one paradigm. Messages name file and line.

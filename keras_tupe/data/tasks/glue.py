@@ -27,11 +27,8 @@ class GlueTask:
         folder: name of the folder of the official files: `CoLA`, `SST-2`, ...
         columns: the one or two text columns of the official files.
         classes: names of the classes, in the order of their ids, or `None` for a regression.
-        metrics: what is reported for the task: `accuracy`, `f1`, `matthews`, `pearson`,
-            `spearman`. The first one is what TUPE reports; BERT reports the second where there is
-            one.
-        rows: official number of rows of each split. Where two versions of the files are
-            in use, a tuple of both numbers.
+        metrics: names of what is reported: the first by TUPE, the second, if any, by BERT.
+        rows: official number of rows of each split, or a tuple where two versions are in use.
         label_column: the column of labels in the official files.
         labels: how the files write the labels, in the order of the classes.
         tfds_columns: names of the text columns in TFDS, if others.
@@ -118,9 +115,9 @@ class GlueRows:
 def read_glue(task, source, split, *, data_dir=None, check_counts=True, skipped=None):
     """Reads a split of a task of GLUE.
 
-    Both sources give the same rows in the same order, with the same class ids. White space at
-    both ends of the texts is dropped; apart from that they are as in the files, quotation marks
-    included. MRPC's indices differ: TFDS counts its two splits as one file.
+    Both sources give the same rows in the same order, with the same class ids. Texts are as in the
+    files but for white space at both ends. MRPC's indices differ: TFDS counts its two splits as one
+    file.
 
     Args:
         task: `cola`, `sst2`, `mrpc`, `stsb`, `qqp`, `mnli`, `qnli`, `rte` or `wnli`; `SST-2` and
@@ -140,16 +137,10 @@ def read_glue(task, source, split, *, data_dir=None, check_counts=True, skipped=
         A `GlueRows`.
 
     Raises:
-        TypeError: if `source` is not a path or `skipped` not a list.
         ValueError: if the task, the split or a file is not there; a file is not UTF-8, is empty,
             or lacks a column; a line has another number of columns or an unknown label; or the
             number of rows is not the official one. Messages name file and line.
         ImportError: if TFDS is asked for and not installed.
-
-    Example:
-        >>> from keras_tupe.data import GLUE_TASKS
-        >>> GLUE_TASKS["mnli"].classes
-        ('entailment', 'neutral', 'contradiction')
 
     References:
         Wang et al. GLUE: A Multi-Task Benchmark and Analysis Platform for Natural Language
@@ -240,13 +231,13 @@ def _find_file(task, folder, split):
     """Returns the file of a split, and whether a line of it belongs to the split."""
     path = folder / f"{split.replace('validation', 'dev')}.tsv"
     whole = folder / f"msr_paraphrase_{'test' if split == 'test' else 'train'}.txt"
-    if task.name != "mrpc" or path.exists() or not whole.exists():
-        if not path.exists():
-            raise ValueError(
-                f"`source` must hold the official files of {task.folder}, here or in a folder "
-                f"{task.folder!r}, and {path.name!r} is missing. Received: source={str(folder)!r}"
-            )
+    if path.exists():
         return path, lambda line: True
+    if task.name != "mrpc" or not whole.exists():
+        raise ValueError(
+            f"`source` must hold the official files of {task.folder}, here or in a folder "
+            f"{task.folder!r}, and {path.name!r} is missing. Received: source={str(folder)!r}"
+        )
     if split == "test":
         return whole, lambda line: True
     # Microsoft's file holds both splits; GLUE publishes which pairs are its validation split.

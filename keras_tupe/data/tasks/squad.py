@@ -1,11 +1,4 @@
-"""SQuAD v1.1: questions from its files, windows for the model, predictions back to text.
-
-questions = read_squad("dev-v1.1.json")
-windows = squad_windows(questions, tokenizer, length=384)
-...  # a model gives start and end logits, both of the shape of windows.token_ids
-answers = squad_predictions(windows, start_logits, end_logits)
-best = squad_n_best(windows, start_logits, end_logits, n=20)  # with probabilities
-"""
+"""SQuAD v1.1: questions from its files, windows for the model, predictions back to text."""
 
 import dataclasses
 import itertools
@@ -59,10 +52,9 @@ def read_squad(path, *, skipped=None):
         List of `SquadQuestion`s, in the order of the file.
 
     Raises:
-        TypeError: if `path` is not a path or `skipped` not a list.
-        ValueError: if the file is not there, is not UTF-8, not JSON or not SQuAD's; a paragraph or
-            a question is empty; two questions have one id; or a question has no answer, or
-            one that is not in its paragraph where it says. Messages name the file and the id.
+        ValueError: if the file is not there or not SQuAD's; a paragraph or a question is empty; two
+            questions have one id; or a question has no answer, or one that is not in its paragraph
+            where it says. Messages name the file and the id.
 
     References:
         Rajpurkar et al. SQuAD: 100,000+ Questions for Machine Comprehension of Text. EMNLP 2016.
@@ -131,7 +123,7 @@ class SquadWindows:
         spans: list with, for each question, the characters of each token of its context: int32
             `(tokens, 2)`, start and end. Questions about one context share the array.
         inexact_ids: ids of the questions whose answers begin or end inside a token, so that the
-            labels hold more than the answer.
+            labels hold more.
         unlabelled_ids: ids of the questions of which no window holds the whole answer.
     """
 
@@ -155,11 +147,10 @@ class SquadWindows:
         return (places >= 0) & (places < self.context_sizes[:, np.newaxis])
 
     def is_max_context(self):
-        """Which context tokens see the most in this window: bool, `(windows, length)`.
+        """Which context tokens see the most in this window, as in BERT: bool, `(windows, length)`.
 
-        Of all windows with the token it is the one where min(tokens on its left, tokens on its
-        right) + size / 100 is largest, as in BERT; the first of them on a tie. So each token of a
-        context is marked in one window.
+        Each is marked in one window: the first of those with the largest min(tokens on its left,
+        tokens on its right) + size / 100.
         """
         marked = self.is_context()
         firsts = np.searchsorted(self.question_index, np.arange(len(self.questions) + 1))
@@ -186,9 +177,9 @@ def squad_windows(questions, tokenizer, length=384, *, doc_stride=128, max_quest
         SentencePiece:  <s> question </s> </s> context </s>
 
     A context that does not fit is cut into windows, of which each begins `doc_stride` tokens
-    behind the one before, until its end is reached. Labels are found by characters: the first and
-    the last token that hold a part of the answer. Where there are several answers (as in
-    the dev set), it is the first one that begins and ends where tokens do, or else the first.
+    behind the one before. Labels are the first and the last token that hold a part of the answer,
+    by characters. Of several answers it is the first that begins and ends where tokens do, or else
+    the first.
 
     **Questions longer than `max_question_length` lose their end, as in BERT.**
 
@@ -206,7 +197,6 @@ def squad_windows(questions, tokenizer, length=384, *, doc_stride=128, max_quest
     Raises:
         ValueError: if there are no questions, or a row has no room for `doc_stride` tokens of
             context beside the longest question, so that tokens would be lost between windows.
-        TypeError: if a size is not an integer, or `tokenizer` is another kind of object.
 
     References:
         Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
@@ -285,9 +275,7 @@ def _filled(questions, tokenizer, length, windows, labels, rows):
         context_sizes=sizes,
         spans=[rows[question.context][1] for question in questions],
         inexact_ids=tuple(
-            question.id
-            for question, label in zip(questions, labels, strict=True)
-            if label is None or not label[2]
+            q.id for q, label in zip(questions, labels, strict=True) if not (label and label[2])
         ),
         unlabelled_ids=tuple(q.id for q in questions if q.id not in labelled),
     )
@@ -303,10 +291,7 @@ def _tokenize_rows(tokenizer, texts):
 
 
 def _character_spans(text, starts, ends):
-    """Returns the characters of pieces from byte offsets: int32 `(pieces, 2)`, start and end.
-
-    White space at the ends of a piece is left out; start == end if it has nothing else.
-    """
+    """The characters of pieces, `(pieces, 2)`, from byte offsets, without white space around."""
     if not text.isascii():
         units = np.frombuffer(text.encode("utf-8"), "uint8")
         before = np.cumsum(np.concatenate([[0], (units & 0xC0) != 0x80]))
@@ -323,11 +308,7 @@ def _character_spans(text, starts, ends):
 
 
 def _answer_tokens(spans, answers):
-    """Returns `(first, last, is_exact)`, the pieces that hold an answer, or `None`.
-
-    It is the first answer that begins and ends where pieces do; if there is none, the first one
-    that touches a piece is widened to whole pieces.
-    """
+    """`(first, last, is_exact)`: the pieces of the first exact answer, or of any, or `None`."""
     found = []
     for text, start in answers:
         end = start + len(text.rstrip())
@@ -343,11 +324,10 @@ def _answer_tokens(spans, answers):
 def squad_predictions(windows, start_logits, end_logits, *, max_answer_length=30):
     """Finds the best answer to each question.
 
-    The best is the span with the largest sum of start and end logit, among all spans of at most
+    The best is the span with the largest sum of start and end logit, among all of at most
     `max_answer_length` tokens that lie in the context part of a window, and whose first token
-    sees the most in this window (`SquadWindows.is_max_context`). On a tie it is the span in the
-    first window, then the shortest, then the first. The answer is cut out of the context by
-    characters, as it is written there.
+    sees the most in this window (`SquadWindows.is_max_context`); on a tie that of the first window,
+    then the shortest, then the first. It is cut out of the context by characters.
 
     Differences from the source: BERT pairs the 20 best starts of a window with its 20 best ends,
     and answers "empty" if no such pair is a span; here all spans compete.
@@ -362,11 +342,7 @@ def squad_predictions(windows, start_logits, end_logits, *, max_answer_length=30
         has no token.
 
     Raises:
-        ValueError: if the logits have another shape than the token ids or are not finite, or
-            `max_answer_length` is not an integer >= 1.
-
-    References:
-        Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
+        ValueError: if the logits have another shape than the token ids, or are not finite there.
     """
     found = squad_n_best(
         windows, start_logits, end_logits, n=1, max_answer_length=max_answer_length
@@ -384,23 +360,13 @@ def squad_n_best(windows, start_logits, end_logits, *, n=20, max_answer_length=3
 
         probability_k = exp(score_k) / sum_j exp(score_j),    j over the texts that are returned
 
-    Differences from the source: as `squad_predictions`; the probabilities are BERT's.
-
     Args:
-        windows: a `SquadWindows`.
-        start_logits, end_logits: `(windows, length)`.
+        windows, start_logits, end_logits, max_answer_length: as of `squad_predictions`.
         n: texts to return, at most. Defaults to 20.
-        max_answer_length: tokens of an answer. Defaults to 30.
 
     Returns:
         Dictionary of the answers to each question, by its id: a list of `(text, probability)`, the
         best first; `[("", 1.0)]` if its context has no token.
-
-    Raises:
-        ValueError: as `squad_predictions`, and if `n` is not an integer >= 1.
-
-    References:
-        Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
     """
     _check_sizes(n=n, max_answer_length=max_answer_length)
     is_context = windows.is_context()
@@ -422,11 +388,7 @@ def squad_n_best(windows, start_logits, end_logits, *, n=20, max_answer_length=3
 
 
 def _sums(starts, ends, more):
-    """Returns scores of all spans of some windows: `(windows, max_answer_length, length)`.
-
-    In the order of the axes the first of equal scores is that of the first window, then of the
-    shortest span, then of the first.
-    """
+    """Scores of all spans, `(windows, tokens, length)`; of equal ones the first is wanted."""
     length = starts.shape[1]
     sums = np.full((len(starts), more, length), -np.inf, "float32")
     for size in range(more):

@@ -3,14 +3,13 @@
 import dataclasses
 import hashlib
 import itertools
-import operator
 import re
 
 import numpy as np
 
 from keras_tupe.data.corpus.sentences import split_sentences
 from keras_tupe.data.rows.counter_rng import check_seed, permute
-from keras_tupe.data.rows.shared_batches import SharedBatches
+from keras_tupe.data.rows.rows import SharedBatches, checked_step
 
 _MIN_WORDS, _MAX_WORDS = 10, 40
 _MIN_PIECES = 12
@@ -51,10 +50,6 @@ class WordOrderRows(SharedBatches):
         batch_size: rows per batch.
         num_batches: batches of an epoch.
 
-    Raises:
-        TypeError: if `seed` is not an integer.
-        ValueError: if `batch_size` is not an even integer >= 2, or `seed` out of its range.
-
     Example:
         >>> ids = np.arange(5, 35, dtype="int32").reshape(6, 5)
         >>> pairs = WordOrderPairs(ids, np.ones_like(ids), np.tile([0, 1], 3), [])
@@ -71,28 +66,21 @@ class WordOrderRows(SharedBatches):
                 "`batch_size` must be an even integer >= 2, for both rows of each pair. "
                 f"Received: batch_size={batch_size!r}"
             )
-        self._pairs = pairs
-        self._seed = check_seed(seed)
-        self.batch_size = min(batch_size, len(pairs.labels))
-        self.num_batches = len(pairs.labels) // self.batch_size
-        self._pairs_per_batch = self.batch_size // 2
+        super().__init__(min(batch_size, len(pairs.labels)), seed)
+        self._pairs, self.num_batches = pairs, len(pairs.labels) // self.batch_size
 
     def batch(self, step):
-        """Batch number `step` of training, any, in any order.
+        """Batch number `step` of training, any: `(inputs, labels, weights)`.
 
-        Returns:
-            `(inputs, labels, weights)`: `inputs` has `token_ids` and `padding_mask`, int32
-            `(batch, length)`; labels int32 and weights float32, all 1, `(batch,)`.
+        Inputs are `token_ids` and `padding_mask`, int32 `(batch, length)`; labels int32 and weights
+        float32, all 1, `(batch,)`.
         """
-        if operator.index(step) < 0:
-            raise ValueError(f"`step` must be at least 0. Received: step={step}")
-        numbers = step * self._pairs_per_batch + np.arange(self._pairs_per_batch)
-        epochs, places = np.divmod(numbers, self.num_batches * self._pairs_per_batch)
-        chosen = permute(
-            self._seed, "word order: pairs", epochs, places, len(self._pairs.labels) // 2
-        )
+        pairs, size = self._pairs, self._whole // 2  # pairs of a batch
+        numbers = checked_step(step) * size + np.arange(size)
+        epochs, places = np.divmod(numbers, self.num_batches * size)
+        count = len(pairs.labels) // 2
+        chosen = permute(self.seed, "word order: pairs", epochs, places, count)
         rows = (2 * chosen[:, np.newaxis] + [0, 1]).ravel()[self._part]
-        pairs = self._pairs
         inputs = {"token_ids": pairs.token_ids[rows], "padding_mask": pairs.padding_mask[rows]}
         return inputs, pairs.labels[rows], np.ones(len(rows), "float32")
 
@@ -103,10 +91,9 @@ def word_order_pairs(
     """Makes pairs of sentences that differ in nothing but the order of two words.
 
     In each sentence of 10 to 40 words, one random pair of neighbours that differ (in more than
-    case) and have nothing but a space between is exchanged; punctuation stays in place. Kept are
-    sentences with at least 12 pieces that fit into a row, if both versions have the same pieces
-    in another order. So an encoder without positions gives both rows the same output: it is right
-    in exactly half of the cases, whatever it has learned.
+    case) and have nothing but a space between is exchanged. Kept are sentences with at least 12
+    pieces that fit into a row, if both versions have the same pieces in another order. So an
+    encoder without positions is right in exactly half of the cases, whatever it has learned.
 
     The choice depends on the seed and the sentence alone. Repeated sentences are dropped. The
     pairs come in an order given by the seed, so the first `num_pairs` are a random sample.
@@ -123,9 +110,6 @@ def word_order_pairs(
 
     Returns:
         A `WordOrderPairs`. Keep rows 2i and 2i + 1 in the same batch.
-
-    Raises:
-        ValueError: if `length` is too small, or not one sentence can be used.
     """
     if length < _MIN_PIECES + 2:
         raise ValueError(

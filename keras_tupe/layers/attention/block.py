@@ -74,11 +74,9 @@ class Block:
 
 
 def distance_values(table, block):
-    """Returns `table[h, k + j - i]` for the pairs of a block, `(heads, 1, rows, keys)`.
+    """Returns `table[h, k + j - i]` for the pairs of a `block`, `(heads, 1, rows, keys)`.
 
-    Args:
-        table: scalars by distance, `(heads, 2 k + 1)`.
-        block: a `Block`.
+    The `table` has scalars by distance, `(heads, 2 k + 1)`.
     """
     block = block.distances
     if block.is_tall:
@@ -91,12 +89,10 @@ def distance_values(table, block):
 
 
 def query_distances(query, table, block):
-    """Returns `query_i . table_{j - i}` for the pairs of a block, `(heads, batch, rows, keys)`.
+    """Returns `query_i . table_{j - i}` for the pairs of a `block`, `(heads, batch, rows, keys)`.
 
-    Args:
-        query: `(heads, batch, rows, dim)`.
-        table: vectors by distance, `(heads or 1, dim, 2 k + 1)`.
-        block: a `Block`.
+    The `query` is `(heads, batch, rows, dim)`, and the `table` has vectors by distance,
+    `(heads or 1, dim, 2 k + 1)`.
     """
     block = block.distances
     if block.is_known:
@@ -109,11 +105,9 @@ def query_distances(query, table, block):
 
 
 def key_distances(key, table, block):
-    """Returns `key_j . table_{j - i}` for the pairs of a block, `(heads, batch, rows, keys)`.
+    """Returns `key_j . table_{j - i}` for the pairs of a `block`, `(heads, batch, rows, keys)`.
 
-    Args:
-        key: `(heads, batch, keys, dim)`.
-        table, block: as of `query_distances`.
+    The `key` is `(heads, batch, keys, dim)`, the `table` as of `query_distances`.
     """
     block = block.distances
     if block.is_row:
@@ -124,12 +118,10 @@ def key_distances(key, table, block):
 
 
 def untied(logits, query, key, block, pair_logits, factors=((), ())):
-    """Returns logits with [CLS] freed from distance: row 0, and column 0 of the other rows.
+    """Returns `logits` of a `block` with [CLS] freed from distance: row 0, and then column 0.
 
-    Args:
-        logits, query, key, block: those of a rectangle.
-        pair_logits: (query, key, *factors) -> logits of all pairs, if they all had these factors.
-        factors: what stands in place of a distance in row 0, and in column 0, a tuple each.
+    These are what `pair_logits(query, key, *factors)` gives to pairs that all have some factors:
+    `factors` has a tuple of them for the row, and one for the column.
     """
     column = pair_logits(query, _row_of_cls(key, block.offset), *factors[1])
     logits = ops.where(ops.equal(block.j, 0), column, logits)
@@ -152,12 +144,7 @@ def row_vectors(table, block):
 
 
 def rows_of(x, start, count):
-    """Returns some rows of a tensor.
-
-    Args:
-        x: `(heads, batch, length, width)`.
-        start, count: the first row, and how many; integers or scalar tensors.
-    """
+    """Returns `count` rows from `start` on, scalars, of `x` `(heads, batch, length, width)`."""
     heads, batch, length, width = ops.shape(x)
     if is_zero(start) and count is length:
         return x

@@ -12,14 +12,13 @@ from keras_tupe.layers.attention.block import near_entries, row_vectors, skew
 
 
 def channel_distances(query, key, table, block):
-    """Returns `sum_t query_it key_jt table_{j - i, t}` for the pairs of a block.
+    """Returns `sum_t query_it key_jt table_{j - i, t}` for the pairs of a `block`.
+
+    `query`, `key` and `table` are as of `query_distances` and `key_distances`.
 
     As many diagonals as there are keys, each of which goes around them, so that every pair is on
     one: the diagonal r of query i has the distances `first + r + keys` before its end, then
     `first + r`.
-
-    Args:
-        query, key, table, block: as of `query_distances` and `key_distances`.
     """
     block = block.distances
     rows, keys = block.rows, block.keys
@@ -45,10 +44,8 @@ def channel_distances(query, key, table, block):
 def _diagonals(query, key, table):
     """Returns `out[r, b, h, i] = sum_t query[t, i] * key[t, i + r] * a_r[t]`.
 
-    Args:
-        query: `(batch, heads, dim, n)`.
-        key: `(batch, heads, dim, m)`, m >= n - 1 + offsets.
-        table: `(offsets, 2, heads, dim)`: a_r is the second from i + r = n - 1 on.
+    Queries `(batch, heads, dim, n)`, keys `(batch, heads, dim, m)` with m >= n - 1 + offsets; table
+    `(offsets, 2, heads, dim)`: a_r is the second from i + r = n - 1 on.
     """
     inputs = [ops.stop_gradient(x) for x in (query, key, table)]
 

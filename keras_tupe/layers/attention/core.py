@@ -255,12 +255,8 @@ def over_blocks(function, starts, blocked, whole, dtype):
 def frames(x, count, size, left=0, width=None):
     """Returns frames of rows, `(count, heads, batch, width, ...)`, beyond the ends zeros.
 
-    Args:
-        x: `(heads, batch, length, ...)`.
-        count: number of frames.
-        size: rows from the beginning of one frame to that of the next.
-        left: how many rows before that a frame begins.
-        width: rows of a frame, an integer. Defaults to `size`.
+    From one frame of rows `(heads, batch, length, ...)` to the next there are `size` rows, of which
+    the first begins `left` rows before the text.
     """
     heads, batch, length, channels = ops.shape(x)
     pieces = 1 if width is None else -(-width // size)

@@ -63,10 +63,3 @@ def matrix_of_parts(parts, length):
         table = parts["distances"][:, : 2 * length - 1]
         found.append(distance_values(table, Block(0, length, 0, length))[:, 0])
     return ops.expand_dims(sum(found[1:], found[0]), 0)
-
-
-def whole_bias(handed, length):
-    """Returns the bias itself of what layers hand to each other, a dictionary of such lengths."""
-    if handed["bias"].shape[-1] != 0:
-        return handed["bias"]
-    return matrix_of_parts(handed, length)

@@ -29,11 +29,9 @@ def keep_mask(shape, rate, seed, first_row=0):
 
         keep = hash(r, c, seed) >= rate * 2**32
 
-    Args:
-        shape: integers or scalar tensors; the last axis are the columns, all others rows.
-        rate: share that is dropped, in [0, 1), rounded to a multiple of 2**-32.
-        seed: tensor of two integers.
-        first_row: where the rows of the second last axis begin in the whole tensor.
+    The last axis of `shape` are columns, all others rows, of which those of the second last begin
+    at `first_row` of the whole tensor. The rate is rounded to a multiple of 2**-32; the seed are
+    two integers.
     """
     *outer, rows, columns = shape
     number = ops.expand_dims(ops.arange(rows, dtype="int32") + first_row, 0)

@@ -24,10 +24,10 @@ class TupeSeq2SeqBackbone(PresetModel, keras_hub.models.Backbone):
     states too, see `DecoderBlock`. Cross-attention has no term of positions, so that any method can
     be used: what a method adds to embeddings reaches it through the states.
 
-    Differences from the sources: the original Transformer has ReLU, here it is the exact GELU, as
-    in BART, which also has a layer normalization after the embeddings; the original has none
-    (`normalize_embeddings=False`), no biases in attention, and scales token vectors by the square
-    root of their width (`scale_embeddings=True`).
+    Differences from the sources: the original Transformer (Vaswani et al. 2017) has ReLU, here it
+    is the exact GELU, as in BART (Lewis et al. 2020), which also has a layer normalization after
+    the embeddings; the original has none (`normalize_embeddings=False`), no biases in attention,
+    and scales token vectors by the square root of their width (`scale_embeddings=True`).
 
     Args:
         vocabulary_size: number of tokens, of both sides together.
@@ -64,17 +64,12 @@ class TupeSeq2SeqBackbone(PresetModel, keras_hub.models.Backbone):
         ValueError, TypeError: as of `TupeBackbone`, for the inputs of each side.
 
     Example:
-        >>> import numpy as np
         >>> backbone = TupeSeq2SeqBackbone(100, 1, 2, 16, 32, position="rope")
         >>> ids = {"encoder": np.array([[2, 7, 9, 3]]), "decoder": np.array([[2, 8]])}
         >>> inputs = {f"{side}_token_ids": x for side, x in ids.items()}
         >>> inputs |= {f"{side}_padding_mask": np.ones_like(x) for side, x in ids.items()}
         >>> tuple(backbone(inputs)["decoder_sequence_output"].shape)
         (1, 2, 16)
-
-    References:
-        Vaswani et al. Attention Is All You Need. 2017. https://arxiv.org/abs/1706.03762
-        Lewis et al. BART. ACL 2020. https://arxiv.org/abs/1910.13461
     """
 
     attention_pattern = "full"  # of the encoder
@@ -136,11 +131,6 @@ class TupeSeq2SeqBackbone(PresetModel, keras_hub.models.Backbone):
         layers = self.decoder_trunk.config.num_layers
         found = self.encoder_trunk.config.arguments_of(TupeSeq2SeqBackbone)
         return {**found, "num_decoder_layers": layers}
-
-    @property
-    def encoder_blocks(self):
-        """The `EncoderBlock` of each layer of the encoder, in order."""
-        return list(self.encoder_trunk.blocks)
 
     @property
     def decoder_blocks(self):

@@ -1,12 +1,10 @@
 """The likeliest text that a few beginnings lead to."""
 
-import math
-
 import keras
 import keras_hub
 from keras import ops
 
-from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe import check
 
 _NEVER = -1e30  # far below the log-probability of any text, and finite
 
@@ -35,27 +33,15 @@ class BeamSearch(keras_hub.samplers.Sampler):
             tokens. Defaults to 1.
         temperature: logits are divided by it. Defaults to 1.
 
-    Raises:
-        ValueError: if `num_beams` is not a positive integer, or `length_penalty` is negative or not
-            finite.
-
     Example:
         >>> BeamSearch(4, length_penalty=0.6).num_beams
         4
-
-    References:
-        Wu et al. Google's Neural Machine Translation System. 2016. https://arxiv.org/abs/1609.08144
     """
 
     def __init__(self, num_beams=5, length_penalty=1.0, temperature=1.0):
         super().__init__(temperature=temperature)
-        check_positive_integers(num_beams=num_beams)
-        if not isinstance(length_penalty, int | float) or not 0 <= length_penalty < math.inf:
-            raise ValueError(
-                "`length_penalty` must be a finite number >= 0, the power of a text's length by "
-                "which its log-probability is divided. "
-                f"Received: length_penalty={length_penalty!r}"
-            )
+        check.integer("num_beams", num_beams)
+        check.number("length_penalty", length_penalty, at_least=0)
         self.num_beams = num_beams
         self.length_penalty = length_penalty
 

@@ -84,11 +84,9 @@ class TupeSeq2SeqLMPreprocessor(TupePreprocessor, keras_hub.models.Seq2SeqLMPrep
         decoder_sequence_length=None,
         sequence_length=None,
     ):
-        from keras_tupe.tokenizers.pack_pairs import pair_inputs
-
         self._rows.check_labels(y)
         lengths = encoder_sequence_length, decoder_sequence_length, sequence_length
-        return self._made(pair_inputs, _both(x), *lengths)
+        return self._made("pair_inputs", _both(x), *lengths)
 
     def generate_preprocess(
         self,
@@ -104,11 +102,9 @@ class TupeSeq2SeqLMPreprocessor(TupePreprocessor, keras_hub.models.Seq2SeqLMPrep
         other name `sequence_length`, counts the tokens to come. A source without a word, or longer
         than `encoder_sequence_length`, and a target without room are a `ValueError`.
         """
-        from keras_tupe.tokenizers.pack_pairs import generation_inputs
-
         texts = _both(x) if isinstance(x, dict) else (x,)
         lengths = encoder_sequence_length, decoder_sequence_length, sequence_length
-        return self._made(generation_inputs, texts, *lengths)
+        return self._made("generation_inputs", texts, *lengths)
 
     def generate_postprocess(self, x):
         """Returns the texts of what was generated, without start, end and padding tokens.
@@ -120,18 +116,18 @@ class TupeSeq2SeqLMPreprocessor(TupePreprocessor, keras_hub.models.Seq2SeqLMPrep
 
     def whole_pairs(self, x):
         """Returns what a call returns of pairs `x` to be scored, of which none may be cut."""
-        from keras_tupe.tokenizers.pack_pairs import whole_pairs
-
-        return self._made(whole_pairs, _both(x))
+        return self._made("whole_pairs", _both(x))
 
     def _made(self, make, texts, encoder=None, decoder=None, alias=None):
+        from keras_tupe.tokenizers import rows
+
         decoder = alias if decoder is None else decoder
         encoder = self.encoder_sequence_length if encoder is None else encoder
         decoder = self.decoder_sequence_length if decoder is None else decoder
         check_positive_integers(encoder_sequence_length=encoder, decoder_sequence_length=decoder)
         settings = {"source_length": int(encoder), "target_length": int(decoder)}
         settings["starts_with_end"] = self.decoder_starts_with_end
-        make = functools.partial(make, self.tokenizer.op, **settings)
+        make = functools.partial(getattr(rows, make), self.tokenizer.op, **settings)
         return self._rows.of_batches(make, *texts)
 
 

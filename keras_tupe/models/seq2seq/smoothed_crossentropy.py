@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_tupe.trunk.config import SHARE
+
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
 class SmoothedCrossentropy(keras.losses.Loss):
@@ -18,9 +20,6 @@ class SmoothedCrossentropy(keras.losses.Loss):
         reduction: of Keras. Defaults to the mean over weights.
         name: of Keras.
         dtype: of Keras; losses are computed in it. Defaults to Keras's `floatx`.
-
-    Raises:
-        ValueError: if the share is none.
 
     Example:
         >>> loss = SmoothedCrossentropy(0.1, reduction=None)
@@ -39,12 +38,7 @@ class SmoothedCrossentropy(keras.losses.Loss):
         dtype=None,
     ):
         super().__init__(name=name, reduction=reduction, dtype=dtype)
-        if not isinstance(label_smoothing, int | float) or not 0 <= label_smoothing < 1:
-            raise ValueError(
-                "`label_smoothing` must be a share in [0, 1), such as the 0.1 of the original "
-                f"Transformer. Received: label_smoothing={label_smoothing!r}"
-            )
-        self.label_smoothing = label_smoothing
+        self.label_smoothing = SHARE("label_smoothing", label_smoothing)
 
     def call(self, y_true, y_pred):
         logits = ops.convert_to_tensor(y_pred)

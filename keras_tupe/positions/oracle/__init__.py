@@ -1,8 +1,8 @@
 """Pieces of equations in NumPy float64, for the oracles only.
 
 No layer uses them, and they use none: an oracle is the second, independent writing of a paper's
-equation. Loops over heads and positions stand where they are nearest to it. Most pieces take the
-arguments of `PositionMethod.logits_oracle`.
+equation. Loops over heads and positions stand where they are nearest to it. `tokens`, `weights`,
+`dims` and `options` are those of `PositionMethod.logits_oracle`.
 """
 
 import math
@@ -28,12 +28,7 @@ __all__ = [
 
 
 def per_pair(function, num_heads, length):
-    """Returns `function(h, i, j)` for all heads and pairs, `(num_heads, length, length)`.
-
-    Args:
-        function: (head, query position, key position) -> number, or vector, which is a last axis.
-        num_heads, length: numbers of heads and of positions.
-    """
+    """Returns `function(h, i, j)`, a number or vector, as `(num_heads, length, length, ...)`."""
     places = range(length)
     return np.array(
         [[[function(h, i, j) for j in places] for i in places] for h in range(num_heads)]
@@ -41,11 +36,7 @@ def per_pair(function, num_heads, length):
 
 
 def queries_and_keys(tokens, weights, dims):
-    """Returns q_i and k_j per head, each `(heads, length, key_dim)`.
-
-    Args:
-        tokens, weights, dims: as of `logits_oracle`.
-    """
+    """Returns q_i and k_j of `tokens` by `weights` and `dims`, each `(heads, length, key_dim)`."""
     return _projections(tokens, weights, "attention", dims, has_bias=True)
 
 
@@ -60,44 +51,30 @@ def _projections(rows, weights, prefix, dims, has_bias):
 
 
 def dot_products(query, key):
-    """Returns q_i . k_j for all heads and pairs, `(heads, length, length)`.
-
-    Args:
-        query, key: `(heads, length, key_dim)`.
-    """
+    """Returns q_i . k_j of a `query` and a `key` `(heads, length, key_dim)` for all pairs."""
     return per_pair(lambda h, i, j: query[h, i] @ key[h, j], *query.shape[:2])
 
 
 def content_logits(tokens, weights, dims, num_terms):
-    """Returns q_i . k_j / sqrt(num_terms * d).
+    """Returns q_i . k_j / sqrt(`num_terms` * d), where logits sum up so many dot products.
 
-    Args:
-        tokens, weights, dims: as of `logits_oracle`.
-        num_terms: number of dot products that the logits sum up.
+    `tokens`, `weights` and `dims` are as of `logits_oracle`.
     """
     query, key = queries_and_keys(tokens, weights, dims)
     return dot_products(query, key) / math.sqrt(num_terms * dims.key_dim)
 
 
 def biased_logits(tokens, weights, dims, options, bias, num_terms=1):
-    """Returns content logits plus a bias, in which the options may reset [CLS].
+    """Returns `content_logits` plus a `bias`, in which the options may reset [CLS].
 
-    Args:
-        tokens, weights, dims, options: as of `logits_oracle`.
-        bias: `(heads, length, length)`.
-        num_terms: as of `content_logits`.
+    `tokens`, `weights`, `dims`, `options`, `num_terms` are as there and of `logits_oracle`.
     """
     content = content_logits(tokens, weights, dims, num_terms)
     return content + cls_option(bias, weights, options)
 
 
 def layer_norm(row, gamma, beta, epsilon):
-    """Returns one vector, normalized.
-
-    Args:
-        row, gamma, beta: the vector, its scale and its shift, of one size.
-        epsilon: added to the variance.
-    """
+    """Returns `gamma * (row - mean) / sqrt(variance + epsilon) + beta` of one vector."""
     centered = row - row.mean()
     return gamma * centered / math.sqrt((centered**2).mean() + epsilon) + beta
 
@@ -105,10 +82,8 @@ def layer_norm(row, gamma, beta, epsilon):
 def position_queries_and_keys(rows, weights, prefix, dims):
     """Returns LN(p) U^Q and LN(p) U^K per head, each `(heads, rows, key_dim)`.
 
-    Args:
-        rows: the vectors p, `(rows, width)`.
-        weights, dims: as of `logits_oracle`.
-        prefix: beginning of the paths of U^Q, U^K and LN.
+    The vectors p are `rows` `(rows, width)`, and the paths in `weights` begin with `prefix`; `dims`
+    as of `logits_oracle`.
     """
     gamma, beta = (weights[f"{prefix}/layer_norm/{name}"] for name in ("gamma", "beta"))
     rows = [layer_norm(row, gamma, beta, dims.layer_norm_epsilon) for row in rows]
@@ -116,13 +91,10 @@ def position_queries_and_keys(rows, weights, prefix, dims):
 
 
 def bucket(distance, num_buckets, max_distance, is_causal=False):
-    """Returns T5's bucket of a distance, with a logarithm as it is printed.
+    """Returns T5's bucket of a `distance` j - i, with a logarithm as it is printed.
 
-    Args:
-        distance: j - i.
-        num_buckets: rows of the table.
-        max_distance: from which on all distances share one bucket.
-        is_causal: whether keys to the right have the bucket of distance 0.
+    From `max_distance` on all share the last of `num_buckets`; with `is_causal` keys to the right
+    have the bucket of distance 0.
     """
     half = num_buckets if is_causal else num_buckets // 2
     if is_causal and distance > 0:
@@ -136,24 +108,16 @@ def bucket(distance, num_buckets, max_distance, is_causal=False):
 
 
 def bucket_bias(length, table, dims, options):
-    """Returns b[bucket(j - i)] per head, `(heads, length, length)`.
+    """Returns b[bucket(j - i)] per head, `(heads, length, length)`, by `dims` and `options`.
 
-    Args:
-        length: tokens of the sequence.
-        table: the b, `(num_buckets, heads)`.
-        dims, options: as of `logits_oracle`.
+    The b are a `table` `(num_buckets, heads)`.
     """
     sizes = options["num_buckets"], options["max_distance"], dims.is_causal
     return per_pair(lambda h, i, j: table[bucket(j - i, *sizes), h], dims.num_heads, length)
 
 
 def reset_cls(bias, theta_1, theta_2):
-    """Returns the bias with row 0 = theta_1 and the rest of column 0 = theta_2, per head.
-
-    Args:
-        bias: `(heads, length, length)`.
-        theta_1, theta_2: one number per head each.
-    """
+    """Returns a `bias` with row 0 = `theta_1` and the rest of column 0 = `theta_2`, per head."""
     bias = bias.copy()
     for h, thetas in enumerate(zip(theta_1, theta_2, strict=True)):
         bias[h, 0, :], bias[h, 1:, 0] = thetas
@@ -161,33 +125,22 @@ def reset_cls(bias, theta_1, theta_2):
 
 
 def cls_option(bias, weights, options):
-    """Returns the bias, with [CLS] reset to free scalars if the options untie it.
-
-    Args:
-        bias: `(heads, length, length)`.
-        weights, options: as of `logits_oracle`.
-    """
+    """Returns a `bias`, with [CLS] reset to scalars of `weights` if the `options` untie it."""
     if options["cls"] == "tied":
         return bias
     return reset_cls(bias, *weights["position_bias/cls_reset/theta"])
 
 
 def clip(distance, reach):
-    """Returns a distance, at most `reach` to either side.
-
-    Args:
-        distance, reach: j - i, and the largest distance to keep.
-    """
+    """Returns a `distance`, at most `reach` to either side."""
     return max(-reach, min(reach, distance))
 
 
 def distance_vectors(length, weights, dims, options, signed=True):
     """Returns a_{j - i}, and [CLS]'s own vectors where they are untied, `(h, n, n, width)`.
 
-    Args:
-        length: tokens of the sequence.
-        weights, dims, options: as of `logits_oracle`.
-        signed: whether left and right differ.
+    For `length` tokens; `signed` says whether left and right differ; `weights`, `dims`, `options`
+    as of `logits_oracle`.
     """
     prefix = "shared_positions" if options["share_layers"] else "attention/position_table"
     table = weights[f"{prefix}/distance_embeddings"]
@@ -204,11 +157,7 @@ def distance_vectors(length, weights, dims, options, signed=True):
 
 
 def softmax(logits, weights, dims, options):
-    """Returns the attention scores of logits, the default of a record's `scores_oracle`.
-
-    Args:
-        logits, weights, dims, options: as of `scores_oracle`.
-    """
+    """Returns the softmax of `logits`, a `scores_oracle` without `weights`, `dims`, `options`."""
     scores = np.empty_like(logits)
     for h, i in np.ndindex(logits.shape[:2]):
         row = np.exp(logits[h, i] - logits[h, i].max())

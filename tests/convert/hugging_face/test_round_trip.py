@@ -112,6 +112,8 @@ def test_a_model_comes_back_from_their_format_bit_by_bit(name, has_head, tmp_pat
             assert not rows[: converter.skipped(config)].any()
     options = converter.options(backbone)
     again, report = from_hf(tmp_path / "theirs", **options)
+    new = {path.rpartition("/")[0] for path in report.new} - LOST
+    assert has_head or {x.split("/")[0] for x in new} <= {"mlm_head"}
     expected, found = values(model), values(again if has_head else again.backbone)
     kept = [path for path in expected if path in report.kept]
     assert {path.rpartition("/")[0] for path in expected if path not in kept} <= LOST

@@ -7,14 +7,13 @@ import json
 import keras
 import numpy as np
 import pytest
-from golden_cases import GOLDEN, skip_float64_on_jax
+from golden_cases import GOLDEN
 from hf_cases import check_equal, golden_copy, values
 
 from keras_tupe.convert import from_hf, to_hf
 from keras_tupe.models import (
     BeamSearch,
     TupeCausalLM,
-    TupeSeq2SeqBackbone,
     TupeSeq2SeqLM,
     TupeTokenizer,
 )
@@ -84,14 +83,6 @@ def test_it_writes_the_text_that_it_writes_in_transformers(tensorflow, tmp_path)
     assert again.preprocessor.decoder_starts_with_end
     again.compile(sampler="greedy")
     assert again.generate(texts, max_length=20) == written
-
-
-def test_the_scale_of_embeddings_has_the_precision_of_the_model():
-    skip_float64_on_jax("float64")
-    more = {"scale_embeddings": True, "dtype": "float64"}
-    backbone = TupeSeq2SeqBackbone(13, 1, 3, 12, 8, **SIZES, **more)
-    scaled = backbone.encoder.get_layer("embeddings_scale")(np.ones((1, 2, 12)))
-    assert float(scaled[0, 0, 0]) == 12**0.5
 
 
 @pytest.mark.parametrize("starts_with_end", [True, False])

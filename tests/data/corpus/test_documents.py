@@ -1,24 +1,14 @@
 """Text files to documents, and where each goes: a pure function of its text."""
 
-import hashlib
 import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_tupe.data import (
-    block_number,
-    choose_num_blocks,
-    corpus_hash,
-    count_words,
-    document_digest,
-    is_held_out,
-    is_sampled,
-    multiset_hash,
-    read_documents,
-    split_documents,
-)
+from keras_tupe.data import corpus_hash, count_words, read_documents, split_documents
+from keras_tupe.data.corpus.documents import document_digest, is_held_out, multiset_hash
+from training.prepare.documents import block_number, choose_num_blocks, is_sampled
 
 NUMBER = 20_011
 DIGESTS = [document_digest(f"document {number}") for number in range(NUMBER)]
@@ -47,25 +37,14 @@ def test_a_folder_is_read_in_the_order_of_names_at_any_depth(tmp_path):
     assert read_documents(str(tmp_path)) == ["one", "more", "two", "three"]
 
 
-@pytest.mark.parametrize(
-    ("files", "name", "message"),
-    [
-        ({}, "no.txt", r"nothing under this name\. Received: input='.*no"),
-        ({"a.py": "x = 1"}, "", r"files named \.txt, \.md, \.rst.* Received: input='"),
-        ({"a.txt": ""}, "a.txt", r"nothing but white space\. Received: .*a\.txt$"),
-        ({"a.txt": " \n\n\t\n"}, "a.txt", r"nothing but white space\. Received: .*a\.txt$"),
-        (
-            {"good.txt": "fine", "latin.txt": b"caf\xe9"},
-            "",
-            r"not UTF-8 \(byte 0xe9 after 3 bytes.*Received: .*latin\.txt, line 1$",
-        ),
-    ],
-)
-def test_what_cannot_be_read_is_named(files, name, message, tmp_path):
-    for file, content in files.items():
-        write(tmp_path / file, content)
-    with pytest.raises(ValueError, match=message):
-        read_documents(tmp_path / name)
+def test_what_cannot_be_read_is_named(tmp_path):
+    write(tmp_path / "good.txt", "fine")
+    write(tmp_path / "latin.txt", b"caf\xe9")
+    with pytest.raises(ValueError, match=r"not UTF-8 \(.*Received: .*latin\.txt, line 1$"):
+        read_documents(tmp_path)
+    unseen = write(tmp_path / "unseen.txt", "\u200b")
+    with pytest.raises(ValueError, match=r"must have text.*Received: path='.*unseen\.txt'"):
+        read_documents(unseen)
 
 
 def test_words_are_counted():
@@ -82,10 +61,6 @@ def digest_with(position, value, size):
 def within(count, share, number=NUMBER):
     """Within six standard deviations of a binomial count."""
     return abs(count - share * number) < 6 * math.sqrt(share * (1 - share) * number)
-
-
-def test_the_digest_is_sha256_of_the_utf8_text():
-    assert document_digest("Caf\u00e9\n") == hashlib.sha256(b"Caf\xc3\xa9\n").digest()
 
 
 def test_the_split_depends_on_each_text_alone():

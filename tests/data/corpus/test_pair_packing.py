@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pair_cases import IDS, expected_rows, segments
 
-from keras_tupe.data import pack_pairs
+from keras_tupe.data.corpus.pair_packing import pack_pairs
 
 FIVE_SIGMA = 5
 

@@ -41,10 +41,7 @@ def test_special_pieces_of_a_vocabulary_stand_for_no_character_and_an_unknown_on
     vocabulary,
 ):
     assert vocabulary.characters.tolist() == [0, 1, 0, 0, 0, 4, 4, 1, 0, 2, 1, 2, 2]
-
-
-def test_full_stops_are_the_vocabularys(vocabulary):
-    assert vocabulary.stop_ids == (9, 10, 11)
+    assert vocabulary.stop_ids == (9, 10, 11)  # with a full stop at their end
 
 
 @pytest.mark.parametrize("function", [piece_characters, word_starts])

@@ -30,9 +30,6 @@ def test_counts_equal_a_plain_count_however_often_they_are_split(kind, flush, mo
     assert sum((part.total() for part in parts), collections.Counter()) == whole.total()
     assert whole.total()["Stop," if kind == "raw" else "stop"] > 50
     assert "Stop" not in whole.total() or kind == "cased"
-
-
-def test_no_text_has_no_words():
-    counts = WordCounts()
-    counts.add(" \n")
-    assert counts.total() == {}
+    empty = WordCounts()
+    empty.add(" \n")
+    assert empty.total() == {}

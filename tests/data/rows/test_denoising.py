@@ -8,7 +8,7 @@ import pytest
 import scipy.stats
 
 from keras_tupe import data
-from keras_tupe.data.rows import _text_noise
+from keras_tupe.data.rows import denoising
 from keras_tupe.data.rows.counter_rng import random_bits
 
 PAD, UNKNOWN, START, END, MASK, STOP = 0, 1, 2, 3, 4, 5
@@ -152,7 +152,7 @@ def test_the_target_is_the_row_as_it_was():
 
 def test_limits_of_draws_are_those_of_the_distribution():
     for mean in (1.0, 3.0, 3.5, 100.0):
-        limits = _text_noise.poisson_limits(mean)
+        limits = denoising.poisson_limits(mean)
         wanted = scipy.stats.poisson.cdf(np.arange(len(limits)), mean)
         np.testing.assert_allclose(limits / 2**32, wanted, atol=2**-32)
         assert limits[-1] == 2**32 > limits[-2]
@@ -178,7 +178,7 @@ def test_all_orders_of_sentences_are_alike_and_documents_keep_theirs():
     first = [6, 7, STOP, 8, STOP, STOP, 9, 10, 11, STOP, 12]
     row = [START, *first, END, 13, STOP, 14, END, PAD]
     tables = np.isin(np.arange(SIZE), (START, END, PAD)), np.arange(SIZE) == STOP
-    found = _text_noise.permuted_sentences(
+    found = denoising.permuted_sentences(
         np.repeat([row], number, axis=0), np.arange(number), *tables, 4
     )
     sentences = [(6, 7, STOP), (8, STOP, STOP), (9, 10, 11, STOP), (12,)]

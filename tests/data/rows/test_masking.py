@@ -112,14 +112,6 @@ def test_max_masked_limits_the_slots():
     assert masking.num_slots(2) == 2
 
 
-def test_a_row_without_ordinary_tokens_is_left_alone():
-    rows = np.array([[START, END, PAD, PAD], [PAD] * 4])
-    inputs, labels, weights = mask_rows(rows, [0, 1], BERT, seed=0)
-    np.testing.assert_array_equal(inputs["token_ids"], rows)
-    assert not weights.any()
-    assert (labels == PAD).all()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -129,6 +121,7 @@ def test_a_row_without_ordinary_tokens_is_left_alone():
         ({"rate": 0}, "Received: rate=0"),
         ({"rate": 1.5}, "Received: rate=1.5"),
         ({"max_masked": 0}, "Received: max_masked=0"),
+        ({"begins_word": [True] * 8}, r"vocabulary, 9. Received: len\(begins_word\)=8$"),
     ],
 )
 def test_impossible_settings_are_refused(arguments, message):
@@ -218,11 +211,6 @@ def test_each_piece_of_a_word_draws_its_own_replacement():
     is_mask = inputs["token_ids"][:, 1:3] == MASK
     both = is_mask.all(axis=1).mean()
     assert abs(both - 0.64) < 5 * np.sqrt(0.64 * 0.36 / 20_000)
-
-
-def test_one_value_per_piece_is_needed():
-    with pytest.raises(ValueError, match=r"vocabulary, 60. Received: len\(begins_word\)=59$"):
-        dataclasses.replace(WORDS, begins_word=SMALL_BEGINS[1:])
 
 
 def test_records_can_be_compared():

@@ -148,25 +148,16 @@ def test_what_does_not_fit_is_refused(arguments, message):
         Padded(**{**good, **arguments})
 
 
-@pytest.mark.parametrize(
-    ("sources", "targets", "message"),
-    [
+def test_pairs_without_tokens_and_steps_that_are_none_are_refused():
+    for sources, targets, message in (
         ([[1]], [[1, 2], [1, 2]], "as many targets as sources"),
         ([], [], "Received: 0 sources"),
         ([[]], [[1, 2]], "1 sources, the shortest of 0 tokens"),
         ([[1]], [[1]], "1 targets, the shortest of 1"),
-    ],
-)
-def test_what_are_no_pairs_is_refused(sources, targets, message):
-    with pytest.raises(ValueError, match=message):
-        Padded.of_pairs(sources, targets, pad_id=0, batch_size=2, seed=0)
-
-
-def test_there_is_no_batch_before_the_first_or_after_the_last():
-    made = rows()
+    ):
+        with pytest.raises(ValueError, match=message):
+            Padded.of_pairs(sources, targets, pad_id=0, batch_size=2, seed=0)
     with pytest.raises(ValueError, match="step=-1"):
-        made.batch(-1)
+        rows().batch(-1)
     with pytest.raises(ValueError, match="step=51"):
-        made.evaluation_batch(51)
-    with pytest.raises(ValueError, match="count=3"):
-        made.shard(0, 3)
+        rows().evaluation_batch(51)

@@ -14,7 +14,12 @@ import pytest
 from interpreters import python
 
 from keras_tupe.data import Masking, PreparedRows, file_hash, seal, split_hash, write_shard
-from keras_tupe.data.rows.json_record import is_sealed, write_sealed_json
+from keras_tupe.data.rows.json_record import (
+    is_sealed,
+    read_sealed_json,
+    write_json,
+    write_sealed_json,
+)
 
 LENGTH = 32
 ROWS = {
@@ -264,6 +269,10 @@ def flipped(content, place, bit):
 def test_every_flipped_bit_of_the_record_is_refused(copy):
     path = copy / "preparation.json"
     content = path.read_bytes()
+    assert json.loads(content) == {**read_sealed_json(path), "seal": json.loads(content)["seal"]}
+    write_json(path, read_sealed_json(path))
+    with pytest.raises(ValueError, match="not what was written"):
+        read_sealed_json(path)
     places = [*itertools.product(range(len(content)), range(8))]
     assert is_sealed(content)
     assert not any(is_sealed(flipped(content, *place)) for place in places)

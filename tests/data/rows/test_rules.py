@@ -176,6 +176,22 @@ def test_tf_data_hands_over_the_same_batches(rule, tensorflow):
     assert all(spec.shape.is_fully_defined() for spec in specs)
 
 
+def test_tf_data_keeps_the_order_whatever_the_threads_and_does_not_divide_the_work(tensorflow):
+    rows = batches(MASKING)
+    for threads in (1, 2, 5):
+        dataset = tf_dataset(rows, 1000, 40, num_parallel_calls=threads, prefetch=3)
+        assert dataset.cardinality() == 40
+        for step, element in enumerate(dataset, 1000):
+            assert_same(arrays_of(element), arrays_of(rows.batch(step)))
+    dataset = tf_dataset(rows, start_step=10**12)
+    assert dataset.cardinality() == tensorflow.data.INFINITE_CARDINALITY
+    policy = dataset.options().experimental_distribute.auto_shard_policy
+    assert policy == tensorflow.data.experimental.AutoShardPolicy.OFF
+    for steps in ((-1, None), (0, -1)):
+        with pytest.raises(ValueError, match=rf"start_step={steps[0]}, num_steps={steps[1]}$"):
+            tf_dataset(rows, *steps)
+
+
 # === The next tokens ===
 
 

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from batch_arrays import arrays_of, assert_same, joined
 
 from keras_tupe.data.rows.tf_dataset import tf_dataset
 from keras_tupe.data.tasks.word_order import WordOrderRows, word_order_pairs
@@ -143,37 +144,24 @@ def test_batches_hold_whole_pairs_and_an_epoch_each_pair_once_in_an_order_of_its
     assert orders[0][:9] != orders[1][:9] != orders[2][:9] != orders[0][:9]
 
 
-def test_batches_come_by_their_number_alone_also_through_tf_data(pairs):
-    rows = WordOrderRows(pairs, batch_size=200, seed=3)
-    assert rows.num_batches < 5, "the dataset must cross an epoch"
-    again = WordOrderRows(pairs, batch_size=200, seed=3)
-    expected = {step: again.batch(step) for step in (8, 2, 11, 5, 3, 4, 6, 7)}
-    elements = list(tf_dataset(rows, 2, 7, num_parallel_calls=3).as_numpy_iterator())
-    assert len(elements) == 7
-    for step, (inputs, labels, weights) in enumerate(elements, 2):
-        np.testing.assert_array_equal(inputs["token_ids"], expected[step][0]["token_ids"])
-        np.testing.assert_array_equal(inputs["padding_mask"], expected[step][0]["padding_mask"])
-        assert (labels.dtype, weights.dtype) == ("int32", "float32")
-        assert labels.tolist() == expected[step][1].tolist()
-    other = WordOrderRows(pairs, batch_size=200, seed=4).batch(2)[0]["token_ids"]
-    assert (other != expected[2][0]["token_ids"]).any()
+def test_batches_come_by_their_number_alone_through_workers_and_tf_data(pairs):
+    rows, again = (WordOrderRows(pairs, batch_size=60, seed=3) for _ in range(2))
+    for step, element in enumerate(tf_dataset(rows, 11, 7, num_parallel_calls=3), 11):
+        assert_same(arrays_of(element), arrays_of(again.batch(step)))
+        assert_same(joined(again.shard(i, 3).batch(step) for i in range(3)), arrays_of(element))
+    assert rows.shard(1, 2).signature[1] == ((30,), "int32")
+    few = WordOrderRows(pairs, batch_size=10**6, seed=0)
+    assert (few.batch_size, few.num_batches) == (len(pairs.labels), 1)
 
 
-def test_the_parts_of_the_workers_are_the_batch(pairs):
-    rows = WordOrderRows(pairs, batch_size=60, seed=3)
-    whole, parts = rows.batch(7), [rows.shard(index, 3).batch(7) for index in range(3)]
-    for name, ids in whole[0].items():
-        np.testing.assert_array_equal(np.concatenate([p[0][name] for p in parts]), ids)
-    for place in (1, 2):
-        np.testing.assert_array_equal(np.concatenate([part[place] for part in parts]), whole[place])
-    part = rows.shard(1, 2)
-    assert part.signature[1] == ((30,), "int32")
-    ids = part.shard(1, 2).batch(7)[0]["token_ids"]
-    np.testing.assert_array_equal(ids, whole[0]["token_ids"][45:])
-
-
-def test_few_pairs_are_a_batch_and_no_step_is_below_0(pairs):
-    rows = WordOrderRows(pairs, batch_size=10**6, seed=0)
-    assert (rows.batch_size, rows.num_batches) == (len(pairs.labels), 1)
+def test_any_step_comes_at_once_and_arguments_that_are_none_are_refused(pairs):
+    rows = WordOrderRows(pairs, batch_size=4, seed=2**64 - 1)
+    assert rows.batch(10**15)[0]["token_ids"].shape == (4, 32)
     with pytest.raises(ValueError, match="Received: step=-1"):
         rows.batch(-1)
+    for seed, error in ((-1, ValueError), (2**64, ValueError), (0.5, TypeError), (None, TypeError)):
+        with pytest.raises(error, match="`seed` must be.*Received: seed="):
+            WordOrderRows(pairs, batch_size=4, seed=seed)
+    for size in (None, 2.0, "4", 3, 0):
+        with pytest.raises(ValueError, match="an even integer >= 2.*Received: batch_size="):
+            WordOrderRows(pairs, batch_size=size, seed=0)

@@ -10,6 +10,7 @@ from position_cases import HEADS, KEY_DIM, MAX_LENGTH, VOCABULARY, WIDTH, Case, 
 
 from keras_tupe import positions
 from keras_tupe.models import TupeSeq2SeqBackbone, TupeSeq2SeqLM, TupeSeq2SeqLMPreprocessor
+from training.check.method.numpy_encoder import NumpyTrunk, added_positions
 
 SIDES = ("encoder", "decoder")
 # KerasHub's samplers mix integers of 32 and 64 bits, which tests have on JAX.
@@ -99,94 +100,42 @@ def pair_equation(model, given):
     return {"encoder": states, "decoder": decoded, "logits": decoded @ table.T}
 
 
-class _Side:
+class _Side(NumpyTrunk):
     def __init__(self, backbone, side):
         self.backbone, self.part = backbone, getattr(backbone, side)
         self.pattern = {"encoder": "full", "decoder": "causal"}[side]
-        self.count = {
-            "encoder": backbone.num_layers,
-            "decoder": backbone.num_decoder_layers,
-        }[side]
-        self.weights = {w.path: ops.convert_to_numpy(w) for w in self.part.weights}
+        self.count = len(getattr(backbone, f"{side}_trunk").blocks)
+        weights = {weight.path: ops.convert_to_numpy(weight) for weight in self.part.weights}
+        super().__init__(weights, backbone.layer_norm_epsilon)
 
     def __call__(self, token_ids, is_real, states=None, has_state=None):
+        backbone, length = self.backbone, token_ids.shape[1]
         x = self.weights["token_embedding/embeddings"][token_ids]
-        if self.backbone.scale_embeddings:
-            x = x * math.sqrt(self.backbone.hidden_dim)
-        added, length = self._added(x), token_ids.shape[1]
+        x = x * math.sqrt(backbone.hidden_dim) if backbone.scale_embeddings else x
+        added = added_positions(self.part, x)
         x = x + added
-        if self.backbone.normalize_embeddings:
-            x = self.norm("embeddings_layer_norm", x)
+        x = self.norm("embeddings_layer_norm", x) if backbone.normalize_embeddings else x
         seen = is_real[:, None, None]
         if states is not None:
             seen = seen & np.tril(np.ones((length, length), bool))
         for number in range(self.count):
-            name = f"block_{number}"
-            parts = [("attention", functools.partial(self._before, name, added, seen))]
-            if states is not None:
-                has = has_state[:, None, None]
-                parts.append(
-                    ("cross_attention", functools.partial(self._across, name, states, has))
-                )
-            parts.append(("feedforward", functools.partial(self._fed_forward, name)))
-            for part, function in parts:
-                norm = functools.partial(self.norm, f"{name}/{part}_layer_norm")
-                first = self.backbone.normalize_first
-                x = x + function(norm(x)) if first else norm(x + function(x))
-        return self.norm("final_layer_norm", x) if self.backbone.normalize_first else x
+            given = {"attention_pattern": self.pattern, "layer_index": number}
+            given["layer_norm_epsilon"] = self.epsilon
+            dims = positions.Dims(HEADS, KEY_DIM, backbone.max_sequence_length, **given)
 
-    def _added(self, x):
-        if "position_embedding" not in [layer.name for layer in self.part.layers]:
-            return np.zeros_like(x)
-        return ops.convert_to_numpy(self.part.get_layer("position_embedding")(np.zeros_like(x)))
+            def attend(y, name=f"block_{number}", dims=dims):
+                logits = self.logits(backbone, name, dims, y - added)  # which it adds itself
+                return self.attend(backbone, name, dims, y, logits, seen)
 
-    def norm(self, name, x):
-        centered = x - x.mean(-1, keepdims=True)
-        deviation = np.sqrt(
-            (centered**2).mean(-1, keepdims=True) + self.backbone.layer_norm_epsilon
-        )
-        return centered / deviation * self.weights[f"{name}/gamma"] + self.weights[f"{name}/beta"]
+            def across(y, name=f"block_{number}/cross_attention"):
+                query, key = self.heads(f"{name}/query", y), self.heads(f"{name}/key", states)
+                logits = query @ key.swapaxes(-1, -2) / math.sqrt(KEY_DIM)
+                logits = np.where(has_state[:, None, None], logits, -np.inf)
+                return self.sums(name, np.exp(log_softmax(logits)), states)
 
-    def _before(self, block, added, seen, x):
-        dims = positions.Dims(
-            HEADS,
-            KEY_DIM,
-            self.backbone.max_sequence_length,
-            layer_norm_epsilon=self.backbone.layer_norm_epsilon,
-            attention_pattern=self.pattern,
-            layer_index=int(block.removeprefix("block_")),
-        )
-        own = {path.removeprefix(f"{block}/"): w for path, w in self.weights.items()}
-        oracle = positions.get(self.backbone.position).logits_oracle
-        options = dict(self.backbone.position_options)
-        # it adds the positions itself
-        logits = np.stack([oracle(row, own, dims, options) for row in x - added])
-        return self._sums(f"{block}/attention", logits, seen, x)
-
-    def _across(self, block, states, has_state, x):
-        name = f"{block}/cross_attention"
-        query, key = self._heads(f"{name}/query", x), self._heads(f"{name}/key", states)
-        logits = query @ key.swapaxes(-1, -2) / math.sqrt(KEY_DIM)
-        return self._sums(name, logits, has_state, states)
-
-    def _sums(self, name, logits, seen, others):
-        logits = np.where(seen, logits, -np.inf)
-        scores = np.exp(logits - logits.max(-1, keepdims=True))
-        context = scores / scores.sum(-1, keepdims=True) @ self._heads(f"{name}/value", others)
-        out = np.einsum("bhtd,hdm->btm", context, self.weights[f"{name}/output/kernel"])
-        return out + self.weights[f"{name}/output/bias"]
-
-    def _heads(self, name, x):
-        found = np.einsum("btm,mhd->bhtd", x, self.weights[f"{name}/kernel"])
-        return found + self.weights[f"{name}/bias"][None, :, None]
-
-    def _fed_forward(self, block, x):
-        x = self._dense(f"{block}/feedforward_intermediate", x)
-        x = x * (1 + np.vectorize(math.erf)(x / math.sqrt(2))) / 2
-        return self._dense(f"{block}/feedforward_output", x)
-
-    def _dense(self, name, x):
-        return x @ self.weights[f"{name}/kernel"] + self.weights[f"{name}/bias"]
+            before = {} if states is None else {"across": across}
+            x = self.block(f"block_{number}", x, attend, backbone.normalize_first, **before)
+        return self.norm("final_layer_norm", x) if backbone.normalize_first else x
 
 
 # Models of texts

@@ -182,13 +182,10 @@ def test_a_search_survives_its_config():
     [
         ({"num_beams": 0}, "`num_beams` must be a positive integer.*Received: num_beams=0"),
         ({"num_beams": 2.0}, "`num_beams` must be a positive integer"),
-        (
-            {"length_penalty": -0.1},
-            "`length_penalty` must be a finite number >= 0.*Received: .*-0.1",
+        *(
+            ({"length_penalty": wrong}, f"`length_penalty` must be a number at least 0.*{wrong}")
+            for wrong in (-0.1, float("nan"), float("inf"), "1")
         ),
-        ({"length_penalty": float("nan")}, "`length_penalty` must be a finite number >= 0"),
-        ({"length_penalty": float("inf")}, "`length_penalty` must be a finite number >= 0"),
-        ({"length_penalty": "1"}, "`length_penalty` must be a finite number >= 0"),
     ],
 )
 def test_impossible_searches_are_refused(kwargs, sentence):

@@ -98,7 +98,7 @@ def test_a_larger_vocabulary_is_refused_but_for_the_mask(text_model, tensorflow)
 
 @pytest.mark.parametrize("share", [1, -0.1, float("nan"), "a"])
 def test_a_label_smoothing_that_is_no_share_is_refused(share):
-    with pytest.raises(ValueError, match="`label_smoothing` must be a share in"):
+    with pytest.raises(ValueError, match="`label_smoothing` must be a number in"):
         SmoothedCrossentropy(share)
 
 

@@ -8,7 +8,7 @@ from position_cases import METHOD_NAMES, VOCABULARY, Case, random_ids
 from tolerances import in_float64
 
 from keras_tupe.trunk.steps import Steps
-from training.check_method.cases import cases_of
+from training.check.method.cases import cases_of
 
 # What is added to embeddings, a bias for all blocks, and what acts inside of attention.
 FEW = (Case("absolute"), Case("tupe_r"), Case("shaw"))

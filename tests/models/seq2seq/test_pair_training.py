@@ -1,14 +1,23 @@
-"""What models of pairs learn by: their losses, gradients, and pairs of texts."""
+"""What models of pairs learn by, and keep: losses, gradients, pairs of texts, files."""
 
 import keras
 import numpy as np
 import pytest
 from keras import ops
-from pair_models import log_softmax, logits_of, pair_inputs, pair_lm, some_pairs, text_lm, texts
-from position_cases import VOCABULARY, random_ids
+from pair_models import (
+    backbone,
+    log_softmax,
+    logits_of,
+    pair_inputs,
+    pair_lm,
+    some_pairs,
+    text_lm,
+    texts,
+)
+from position_cases import VOCABULARY, Case, random_ids
 from tolerances import in_float64
 
-from keras_tupe.models import SmoothedCrossentropy
+from keras_tupe.models import BeamSearch, SmoothedCrossentropy, TupeSeq2SeqBackbone
 
 LABELS = random_ids(3, 7, seed=5)
 WEIGHTS = some_pairs()["decoder_padding_mask"].astype("float64")
@@ -45,16 +54,6 @@ def test_no_smoothing_is_the_usual_loss_and_a_loss_survives_its_config():
     again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(loss))
     assert type(again) is SmoothedCrossentropy
     assert again.get_config() == loss.get_config()
-
-
-@pytest.mark.parametrize("share", [None, pytest.param(0.1, marks=pytest.mark.slow)])
-def test_the_loss_of_a_model_is_the_mean_over_real_tokens(share):
-    model, given = pair_lm(dtype="float32", num_decoder_layers=1), some_pairs()
-    losses = cross_entropy(logits_of(model, given).astype("float64"), LABELS, share or 0)
-    wanted = (losses * WEIGHTS).sum() / WEIGHTS.sum()
-    model.compile(**({} if share is None else {"loss": SmoothedCrossentropy(share)}))
-    got = model.test_on_batch(given, LABELS, sample_weight=WEIGHTS.astype("float32"))
-    assert np.ravel(got)[0] == pytest.approx(wanted, rel=1e-4)
 
 
 def test_scores_are_log_probabilities_of_the_next_tokens():
@@ -137,3 +136,42 @@ def test_a_model_learns_pairs_by_heart_and_writes_them(tensorflow):
         model.score(texts(["1 2"], [text]))["log_probabilities"].sum() for text in ("2 1", "8 7")
     )
     assert likely > -1 > -4 > other
+
+
+# Files
+
+SETTINGS = {
+    "num_layers": 2,
+    "num_decoder_layers": 1,
+    "dropout": 0.2,
+    "normalize_first": True,
+    "initializer_range": 0.3,
+    "layer_norm_epsilon": 1e-3,
+    "activation": "gelu_approximate",
+    "normalize_embeddings": False,
+    "scale_embeddings": True,
+}
+
+
+def test_a_config_names_every_argument_and_makes_the_same_model():
+    model = backbone(Case("rope"), "mixed_bfloat16", **SETTINGS)
+    config = model.get_config()
+    assert {name: config[name] for name in SETTINGS} == SETTINGS
+    clone = TupeSeq2SeqBackbone.from_config(config)
+    assert clone.get_config() == config
+    assert [w.path for w in clone.weights] == [w.path for w in model.weights]
+    assert clone.dtype_policy.name == "mixed_bfloat16"
+    assert [len(x.blocks) for x in (clone.encoder_trunk, clone.decoder_trunk)] == [2, 1]
+
+
+@pytest.mark.slow
+def test_a_keras_file_keeps_texts_and_a_smoothed_loss(tensorflow, tmp_path):
+    model = text_lm(target_length=6, dtype="float32", num_decoder_layers=1)
+    model.preprocessor.decoder_starts_with_end = True
+    wanted = logits_of(model, model.preprocessor(PAIRS)[0])
+    model.compile(loss=SmoothedCrossentropy(0.1), sampler=BeamSearch(2, length_penalty=0.6))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(logits_of(loaded, loaded.preprocessor(PAIRS)[0]), wanted)
+    assert loaded.loss.get_config() == model.loss.get_config()
+    assert loaded.evaluate(PAIRS, verbose=0) == model.evaluate(PAIRS, verbose=0)

@@ -3,10 +3,9 @@ import dataclasses
 import commands
 import pytest
 
-from keras_tupe import positions
-from training import methods
+from keras_tupe import attention_patterns, objectives, positions, tasks
 from training.command.settings import parse, setting
-from training.command.tables import END, begin
+from training.command.tables import END, begin, replaced
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,19 +79,38 @@ def test_a_corpus_that_cannot_be_used_is_answered_with_a_sentence(content, expec
     assert [entry.name for entry in tmp_path.iterdir()] == ["corpus.txt"]
 
 
-def test_the_method_table_has_a_row_for_every_method():
-    lines = methods.method_table().splitlines()
-    assert [line.split("`")[1] for line in lines[2:]] == sorted(positions.METHODS)
-
-
-def test_the_method_table_is_put_between_its_markers_only():
-    first = begin("training.methods --update README.md")
+def test_a_table_is_put_between_its_comments_only():
+    first = begin("docs.tables")
     text = f"before\n{first}\nold\n{END}\nafter\n"
-    new = methods.updated(text)
-    assert new == f"before\n{first}\n{methods.short_table()}\n{END}\nafter\n"
-    assert methods.updated(new) == new
+    new = replaced(text, "docs.tables", "| new |")
+    assert new == f"before\n{first}\n| new |\n{END}\nafter\n"
     with pytest.raises(ValueError, match="must have the line"):
-        methods.updated("no markers")
+        replaced("no comments", "docs.tables", "| new |")
+
+
+KINDS = {
+    "methods": positions.METHODS,
+    "patterns": attention_patterns.PATTERNS,
+    "objectives": objectives.OBJECTIVES,
+    "tasks": tasks.TASKS,
+    "studies": ["probe"],
+    "configs": ["laptop"],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_list_has_a_line_for_everything_of_its_kind(kind):
+    lines = commands.done("list", kind).splitlines()
+    names = {line.split()[0] for line in lines}
+    assert names >= set(KINDS[kind])
+    assert len(names) == len(lines)
+    assert all(len(line.split()) > 2 for line in lines)
+
+
+def test_a_list_is_of_a_known_kind():
+    told = commands.refusal("list", "method", code=2)
+    assert told.startswith("list: KIND must be one of ['methods', ")
+    assert told.endswith("the nearest is 'methods'. Received: 'method'")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -130,4 +130,4 @@ def test_the_files_of_the_package_are_there():
     of_pairs = ["transformer-base"]
     assert config_file.names() == sorted(of_pretrain + of_pairs)
     assert config_file.names("pretrain") == of_pretrain
-    assert config_file.names("finetune_seq2seq") == of_pairs
+    assert config_file.names("finetune seq2seq") == of_pairs

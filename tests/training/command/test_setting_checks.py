@@ -7,9 +7,9 @@ import commands
 import pytest
 
 from training.command.checks import no_folder, not_there
-from training.evaluate_blimp.settings import Settings as Blimp
-from training.finetune_glue.settings import Settings as Glue
-from training.finetune_squad.settings import Settings as Squad
+from training.evaluate.tasks.blimp import Settings as Blimp
+from training.finetune.tasks.glue import Settings as Glue
+from training.finetune.tasks.squad import Settings as Squad
 from training.gallery.settings import Settings as Gallery
 from training.prepare.folder import check_output
 from training.pretrain.settings import Settings as Pretrain

@@ -65,7 +65,7 @@ def test_a_file_defines_a_method_of_its_own(loaded_files, tmp_path):
     [
         (
             "absolut",
-            ["no positional method 'absolut'", "nearest is 'absolute'", "keras-tupe methods"],
+            ["no positional method 'absolut'", "nearest is 'absolute'", "keras-tupe list methods"],
         ),
         ("", ["no positional method ''"]),
         ("bert_r:max_dist=3", ["no option 'max_dist'", "nearest is 'max_distance'"]),

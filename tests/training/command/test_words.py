@@ -4,9 +4,9 @@ import pytest
 
 from training.command.settings import read
 from training.command.words import option_words, words
-from training.evaluate_blimp.settings import Settings as Blimp
-from training.finetune_glue.settings import Settings as Glue
-from training.finetune_squad.settings import Settings as Squad
+from training.evaluate.tasks.blimp import Settings as Blimp
+from training.finetune.tasks.glue import Settings as Glue
+from training.finetune.tasks.squad import Settings as Squad
 from training.pretrain.settings import Settings as Pretrain
 
 
@@ -16,7 +16,7 @@ from training.pretrain.settings import Settings as Pretrain
         Glue(preset="p", data="d", tasks=("cola", "rte"), seeds=1, skip_bad=True, dropout=0.0),
         Glue(learning_rates=("1e-4", "2e-4"), check_counts=False),
         Squad(preset="p", train="t", dev="d", length=384, out="my out"),
-        Blimp(preset="p", paradigms=("a", "b"), limit=7),
+        Blimp(presets=("p", "q"), paradigms=("a", "b"), limit=7),
         Pretrain(data="d", normalize_first=True, tensorboard=False, valid_batches=None),
     ],
 )

@@ -19,8 +19,7 @@ from keras_tupe.analysis import (
     name_patterns,
     position_logits,
 )
-from training.draw.channels import draw_channels
-from training.draw.distance_tables import draw_tables
+from training.draw.distance_tables import draw_channels, draw_tables
 from training.draw.heads import draw_logits, draw_scores
 from training.draw.sources import tokenize
 

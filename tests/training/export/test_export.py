@@ -3,7 +3,6 @@
 import hashlib
 import json
 import pathlib
-import re
 import shutil
 
 import commands
@@ -18,8 +17,7 @@ from keras_tupe import (
     TupeTokenizer,
     positions,
 )
-from training import saved_models
-from training.command.tables import END, begin
+from training.list import model_table
 from training.presets.load import load_preset, origin
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghij"]
@@ -67,10 +65,7 @@ def test_a_preset_becomes_savedmodels_with_a_card_and_a_row_of_the_table(preset,
         card["sha256"]
     )
 
-    page = tmp_path / "models" / "README.md"
-    page.write_text(f"before\n{begin(saved_models.COMMAND)}\n{END}\nafter\n")
-    commands.done("saved_models", "--update", page)
-    row = page.read_text().splitlines()[4]
+    row = commands.done("list", "saved_models", "--folder", tmp_path / "models").splitlines()[2]
     for part in ("[small](small)", "`tupe_r`", "8 tokens", "loss 2.250", "training.pretrain"):
         assert part in row, row
 
@@ -89,7 +84,7 @@ def test_a_preset_becomes_savedmodels_with_a_card_and_a_row_of_the_table(preset,
     ("arguments", "expected"),
     [
         (["{preset}", "--out", "{new}", "--format", "tflite"], "--format must be one of"),
-        (["{preset}", "--out", "{new}", "--length", "0"], "--length must be at least 1"),
+        (["{preset}", "--out", "{new}", "--length", "0"], "--length must be an integer >= 1"),
         (["{preset}", "--out", "{new}", "--length", "10"], "max_sequence_length=9"),
         (["{preset}", "--out", "{old}"], "must not exist yet"),
         (["{preset}/nothing", "--out", "{new}"], "must be a folder"),
@@ -159,34 +154,25 @@ def test_a_damaged_card_is_named(tmp_path):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "card.json").write_text("{}")
     with pytest.raises(ValueError, match="cannot be used"):
-        saved_models.model_table(tmp_path)
+        model_table(tmp_path)
     card = {"config": sizes().get_config(), "command": "c", "commit": None, "metrics": {}}
     card["sha256"] = {"file": "0" * 64}
     (tmp_path / "model" / "file").write_text("content")
     (tmp_path / "model" / "card.json").write_text(json.dumps(card))
     with pytest.raises(ValueError, match="file has changed since"):
-        saved_models.model_table(tmp_path)
+        model_table(tmp_path)
     card["sha256"] = {"file": hashlib.sha256(b"content").hexdigest()}
     (tmp_path / "model" / "card.json").write_text(json.dumps(card))
     (tmp_path / ".left.partial").mkdir()
     (tmp_path / ".left.partial" / "card.json").write_text("{}")
-    assert "| -, - " in saved_models.model_table(tmp_path)
+    assert "| -, - " in model_table(tmp_path)
     with pytest.raises(ValueError, match="must hold exports"):
-        saved_models.model_table(tmp_path / "model")
+        model_table(tmp_path / "model")
 
 
-def test_the_committed_table_is_what_the_cards_say(tmp_path):
-    root = pathlib.Path(__file__).parents[3]
-    ignored = (root / ".gitignore").read_text()
-    committed = re.findall(r"^!(saved_models/.+)/$", ignored, re.MULTILINE)
-    for name in committed:  # there may be others of the user's own
-        shutil.copytree(root / name, tmp_path / name)
-    table = saved_models.model_table(tmp_path / "saved_models")
-    assert table in (root / "saved_models" / "README.md").read_text()
-
-
-def test_words_stand_in_the_table_and_curves_do_not():
+def test_words_stand_in_the_table_and_curves_do_not(tmp_path):
     metrics = {"position": "tupe_r", "held_out_loss": 4.0712, "steps": 2200, "curve": [5.0, 4.1]}
-    found = saved_models._metrics(metrics)
-    assert found == "position tupe_r, held out loss 4.071, steps 2,200"
-    assert saved_models._metrics({}) == "-"
+    card = {"config": sizes().get_config(), "command": "c", "commit": None, "sha256": {}}
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "card.json").write_text(json.dumps({**card, "metrics": metrics}))
+    assert "| position tupe_r, held out loss 4.071, steps 2,200 |" in model_table(tmp_path)

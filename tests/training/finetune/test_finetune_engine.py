@@ -1,4 +1,4 @@
-"""Fine-tuning of one model: learns, repeats to the bit, and asks each row once."""
+"""The engine: a model learns, repeats to the bit, shares one compiled step, asks each row once."""
 
 import dataclasses
 
@@ -8,51 +8,48 @@ import pytest
 
 from keras_tupe import TupeBackbone, TupeTextClassifier
 from keras_tupe.data import Padded
+from keras_tupe.trainer import LinearWarmupDecay, NonFiniteError
 from training.command.log import read_log
 from training.finetune.engine import FineTuner, Recipe
-from training.finetune_glue import settings as finetune_glue_settings
-from training.finetune_squad import settings as finetune_squad_settings
+from training.finetune.kept_trainer import SettableWarmupDecay, run_key
+from training.finetune.tasks import glue, squad
 
 RANDOM = np.random.default_rng(1)
 TOKENS = [RANDOM.integers(5, 40, RANDOM.integers(2, 16)) for _ in range(150)]
 CLASSES = np.array([row[0] % 2 for row in TOKENS], "int32")
+FIRST = Recipe(2e-2, epochs=2, batch_size=16, warmup_share=0.5, seed=5)
+SECOND = Recipe(1e-2, epochs=3, batch_size=16, warmup_share=0.0, seed=6)
 
 
-def make(num_classes=2):
-    backbone = TupeBackbone(40, 1, 2, 16, 32, "absolute", max_sequence_length=32, dropout=0.1)
-    return TupeTextClassifier(backbone, num_classes)
+def make(num_classes=2, dropout=0.1):
+    options = {"max_sequence_length": 32, "dropout": dropout, "name": "backbone"}
+    backbone = TupeBackbone(40, 1, 2, 16, 32, "absolute", **options)
+    return TupeTextClassifier(backbone, num_classes, dropout=dropout)
 
 
-def rows(labels=CLASSES, batch_size=16):
-    return Padded({"token_ids": TOKENS}, labels, pad_id=0, batch_size=batch_size, seed=0)
+def rows(labels=CLASSES, batch_size=16, seed=0):
+    return Padded({"token_ids": TOKENS}, labels, pad_id=0, batch_size=batch_size, seed=seed)
 
 
 def test_a_model_learns_writes_its_log_and_a_second_time_the_same_bits(tmp_path):
-    tuner, found = FineTuner(xla="off"), []
-    seen = []
+    tuner, found, seen = FineTuner(xla="off"), [], []
+    recipe = Recipe(2e-2, epochs=8, batch_size=16, seed=5)
     for name in ("first", "second"):
-        model = tuner.fit(
-            make,
-            rows(),
-            Recipe(2e-2, epochs=8, batch_size=16, seed=5),
-            tmp_path / name,
-            progress=lambda step, steps, loss: seen.append((step, steps)),
-        )
+        progress = {"progress": lambda step, loss: seen.append(step)}
+        model = tuner.fit(make, rows(), recipe, tmp_path / name, **progress)
         found.append([weight.copy() for weight in model.get_weights()])
     answers = np.array([x.argmax() for x in tuner.predict(model, rows(batch_size=40))])
     assert np.mean(answers == CLASSES) > 0.9
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
     log = read_log(tmp_path / "first" / "log.csv")
-    assert log["step"][-1] == 80
+    assert log["step"] == [*range(4, 81, 4)]
     assert log["learning_rate"][0] == 2e-2  # after the four steps of the warm-up
-    assert seen[79] == (80, 80)
+    assert seen == [*range(1, 81)] * 2
     assert log["loss"][-1] < log["loss"][0]
 
 
-@pytest.mark.parametrize(
-    "settings", [finetune_glue_settings.Settings, finetune_squad_settings.Settings]
-)
+@pytest.mark.parametrize("settings", [glue.Settings, squad.Settings])
 def test_a_command_s_settings_reach_the_recipe_and_the_precision(settings):
     found = {
         field.name: number
@@ -62,7 +59,7 @@ def test_a_command_s_settings_reach_the_recipe_and_the_precision(settings):
     names = {field.name for field in dataclasses.fields(settings)}
     given = settings(**{name: value for name, value in found.items() if name in names})
     rest = {name: value for name, value in found.items() if name not in names}
-    assert rest.keys() <= {"learning_rate", "seed"}
+    assert rest.keys() <= {"learning_rate", "seed", "warmup_share"}
     assert vars(Recipe.of(given, **rest)) == {**found, "beta_1": 0.9, "beta_2": 0.999}
     try:
         FineTuner.of(dataclasses.replace(given, precision="mixed_bfloat16"))
@@ -72,8 +69,9 @@ def test_a_command_s_settings_reach_the_recipe_and_the_precision(settings):
 
 
 def test_predictions_are_those_of_the_model_row_by_row():
-    model = make()
-    found = FineTuner().predict(model, rows())
+    model, seen = make(), []
+    found = FineTuner().predict(model, rows(), seen.append)
+    assert seen == [*range(1, 11)]
     for number in (0, 60, 149):
         ids = TOKENS[number][np.newaxis]
         alone = model({"token_ids": ids, "padding_mask": np.ones_like(ids)})
@@ -94,28 +92,72 @@ def test_outputs_for_each_token_are_as_long_as_the_row():
 def test_scores_are_learned_by_squared_errors(tmp_path):
     scores = np.where(CLASSES == 1, 4.0, 1.0).astype("float32")
     tuner = FineTuner()
-    model = tuner.fit(
-        lambda: make(1), rows(scores), Recipe(5e-3, epochs=12, batch_size=16, seed=5), tmp_path
-    )
+    recipe = Recipe(5e-3, epochs=12, batch_size=16, seed=5)
+    model = tuner.fit(lambda: make(1), rows(scores), recipe, tmp_path)
     found = np.array(tuner.predict(model, rows()))[:, 0]
     assert np.mean((found - scores) ** 2) < 0.5 * scores.var()
 
 
-def test_a_loss_that_counts_filled_up_rows_is_refused(tmp_path):
+def test_what_cannot_be_trained_is_refused(tmp_path, monkeypatch):
+    tuner, recipe = FineTuner(), Recipe(1e-3, 1)
     with pytest.raises(ValueError, match="mean_with_sample_weight"):
-        FineTuner().fit(make, rows(), Recipe(1e-3, 1), tmp_path, loss=keras.losses.Hinge())
-
-
-def test_a_model_of_unknown_kind_needs_a_loss(tmp_path):
+        tuner.fit(make, rows(), recipe, tmp_path, loss=keras.losses.Hinge())
     inputs = keras.Input((4,))
     model = keras.Model(inputs, keras.layers.Dense(2)(inputs))
     with pytest.raises(ValueError, match="`loss` must be given"):
-        FineTuner().fit(lambda: model, rows(), Recipe(1e-3, 1), tmp_path)
-
-
-def test_several_workers_are_refused(monkeypatch):
-    monkeypatch.setattr(
-        "training.finetune.engine.make_machine", lambda *_: type("Machine", (), {"num_workers": 2})
-    )
+        tuner.fit(lambda: model, rows(), recipe, tmp_path)
+    several = type("Machine", (), {"num_workers": 2})
+    monkeypatch.setattr("training.finetune.engine.make_machine", lambda *_: several)
     with pytest.raises(ValueError, match="one machine"):
         FineTuner()
+
+
+# === One compiled step ===
+
+
+def run(tuner, recipe, folder):
+    """Returns predictions and the log, without times."""
+    model = tuner.fit(make, rows(seed=recipe.seed), recipe, folder)
+    lines = (folder / "log.csv").read_text().splitlines()
+    return np.stack(tuner.predict(model, rows())), [line.split(",")[:4] for line in lines]
+
+
+# the quick one is that of a lost run in test_finetune
+@pytest.mark.slow
+def test_a_run_is_the_same_to_the_bit_whatever_ran_before(tmp_path):
+    alone, log = run(FineTuner(xla="off"), SECOND, tmp_path / "alone")
+    tuner = FineTuner(xla="off")
+    other, _ = run(tuner, FIRST, tmp_path / "first")
+    kept = tuner._kept
+    again, again_log = run(tuner, SECOND, tmp_path / "second")
+    assert tuner._kept is kept
+    np.testing.assert_array_equal(again, alone)
+    assert again_log == log
+    assert not np.array_equal(other, alone)
+    # a run that fails leaves nothing behind either
+    with pytest.raises(NonFiniteError):
+        run(tuner, Recipe(1e30, epochs=3, batch_size=16, clip_norm=1.0), tmp_path / "failed")
+    again, again_log = run(tuner, SECOND, tmp_path / "third")
+    assert tuner._kept is kept
+    np.testing.assert_array_equal(again, alone)
+    assert again_log == log
+
+
+def test_runs_that_compute_something_else_do_not_share():
+    loss = keras.losses.SparseCategoricalCrossentropy(reduction="mean_with_sample_weight")
+    other = keras.losses.MeanSquaredError(reduction="mean_with_sample_weight")
+    key = run_key(make(), loss, {"weight_decay": 0.01})
+    assert key == run_key(make(), loss, {"weight_decay": 0.01})
+    assert key != run_key(make(3), loss, {"weight_decay": 0.01})
+    assert key != run_key(make(dropout=0.2), loss, {"weight_decay": 0.01})
+    assert key != run_key(make(), loss, {"weight_decay": 0.1})
+    assert key != run_key(make(), other, {"weight_decay": 0.01})
+
+
+@pytest.mark.parametrize(("total", "warmup"), [(1, 0), (10, 0), (10, 1), (10, 9), (100, 6)])
+def test_the_rate_is_that_of_linear_warmup_and_decay(total, warmup):
+    expected, schedule = LinearWarmupDecay(3e-5, total, warmup), SettableWarmupDecay()
+    for number, value in zip(schedule.numbers, (3e-5, total, warmup), strict=True):
+        number.assign(value)
+    found = [[float(one(step)) for step in range(total + 2)] for one in (schedule, expected)]
+    np.testing.assert_allclose(*found, rtol=1e-6)

@@ -45,10 +45,15 @@ def test_a_foreign_output_is_left_alone(kind, options, tmp_path):
     assert (out if kind == "file" else out / "mine.txt").read_text() == "mine"
 
 
-def test_an_empty_folder_is_filled(options, tmp_path):
-    source = cases.write_text(tmp_path / "corpus.txt", GOOD)
+def test_an_empty_folder_is_filled_also_from_inputs_one_by_one(options, tmp_path):
+    first, second = (
+        cases.write_text(tmp_path / f"{name}.txt", half)
+        for name, half in (("a", GOOD[:31]), ("b", GOOD[31:]))
+    )
     (tmp_path / "rows").mkdir()
-    assert record(run(tmp_path / "rows", source, options=options))["length"] == 29
+    found = record(run(tmp_path / "rows", first, options=options, more=["--input", second]))
+    assert found["length"] == 29
+    assert sum(part["documents"] for part in found["splits"].values()) == len(GOOD)
 
 
 def test_the_output_must_not_lie_inside_of_an_input(tmp_path):

@@ -151,14 +151,3 @@ def test_an_index_of_other_rows_is_refused(prepared, index, tmp_path):
     data.seal(tmp_path / "rows", kept)
     with pytest.raises(ValueError, match="not th(at|ose) of these rows. Prepare them again"):
         _ = data.PreparedRows(tmp_path / "rows", "valid").partners
-
-
-def test_wrong_options_are_told():
-    words = ("--input", "x", "--out", "y")
-    message = commands.refusal("prepare", *words, "--pairs", "previous", code=2)
-    assert (
-        "--pairs must be one of ['next', 'order']; the nearest is 'next'. Received: 'previous'"
-        in message
-    )
-    message = commands.refusal("prepare", *words, "--pairs", "next", "--length", "4", code=2)
-    assert "--length must be at least 5 with --pairs. Received: 4" in message

@@ -11,6 +11,7 @@ from commands import ended, log_of
 from pretrain_cases import failure, save_preset
 
 from keras_tupe import data
+from keras_tupe.data.rows.json_record import read_sealed_json
 from keras_tupe.trainer import Checkpoints
 from training.command.folder_lock import FolderLock
 
@@ -254,7 +255,7 @@ def test_the_same_rows_in_another_order_are_refused(rows, out, tmp_path):
     """As another runner might write them."""
     other = tmp_path / "other"
     other.mkdir()
-    record = data.read_sealed_json(rows / "preparation.json")
+    record = read_sealed_json(rows / "preparation.json")
     for part in record["splits"]:
         prepared = data.PreparedRows(rows, part)
         token_ids = prepared[np.arange(len(prepared))[::-1]]

@@ -10,7 +10,7 @@ import pytest
 from commands import words_of
 
 from keras_tupe import TupeCausalLM, data
-from training.evaluate_blimp.scorer import LogLikelihood
+from training.evaluate.sentences import LogLikelihood
 
 MEMORY = {"objective": "causal_lm", "position": "t5", "dropout": 0.0, "steps": 6, "valid_every": 6}
 MEMORY |= {"memory_length": 4, "segment_length": 5}
@@ -56,7 +56,7 @@ def test_perplexity_by_position_is_that_of_the_losses(run_of, remembering, rows,
     ):
         out = tmp_path / f"{preset.parents[1].name}_{memory}"
         words = words_of(preset, data=rows, out=out, bins=3, memory_length=memory)
-        ended = commands.run("evaluate_perplexity", *words)
+        ended = commands.run("evaluate perplexity", *words)
         assert ended.code == 0, ended.err
         assert (out / "positions.png").is_file()
         results = json.loads((out / "results.json").read_text())
@@ -86,7 +86,7 @@ def test_perplexity_by_position_is_that_of_the_losses(run_of, remembering, rows,
 
 def test_a_masked_preset_has_no_perplexity(done, rows, tmp_path):
     words = words_of(done[0] / "preset", data=rows, out=tmp_path / "found")
-    message = commands.run("evaluate_perplexity", *words).said
+    message = commands.run("evaluate perplexity", *words).said
     assert "PRESET must be a causal language model" in message
     assert not (tmp_path / "found" / "results.json").exists()
 

@@ -24,30 +24,16 @@ SENTENCE = (
 
 
 @pytest.mark.slow
-def test_a_run_that_is_asked_to_end_saves_says_so_and_goes_on(rows, whole, tmp_path):
-    out = tmp_path / "run"
-    process = start(rows, out)
-    assert wait_until(lambda: cases.has_row(out, 4), process), log_of(out)
-    os.kill(process.pid, signal.SIGTERM)
-    assert ended(process) == 0, log_of(out)
-    (step,) = re.findall(SENTENCE, log_of(out))
-    assert 4 <= int(step) <= 24  # the signal may come before the next step
-    assert cases.steps(out)[-1] == int(step)
-    assert not (out / "preset").exists()
-    assert ended(start(rows, out)) == 0, log_of(out)
-    for name in set(cases.steps(out)) - {18, 24}:  # another step may have been saved
-        cases.checkpoint(out, name).unlink()
-    cases.assert_same_run(out, whole, 24, checkpoints=False)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("moment", ["start-up", "validation", "the last step", "preset"])
-def test_a_run_may_be_asked_to_end_at_any_time(moment, rows, whole, tmp_path):
+@pytest.mark.parametrize(
+    "moment", ["start-up", "training", "validation", "the last step", "preset"]
+)
+def test_a_run_that_is_asked_to_end_saves_says_so_and_goes_on(moment, rows, whole, tmp_path):
     out = tmp_path / "run"
     options = {"valid_batches": "none"} if moment == "validation" else {}
     process = start(rows, out, **options)
     reached = {
         "start-up": lambda: (out / "settings.json").exists(),
+        "training": lambda: cases.has_row(out, 4),
         "validation": lambda: cases.has_row(out, 12),
         "the last step": lambda: cases.has_row(out, 20),
         "preset": lambda: (out / ".partial.preset.0").exists(),
@@ -57,6 +43,7 @@ def test_a_run_may_be_asked_to_end_at_any_time(moment, rows, whole, tmp_path):
     assert ended(process) == 0, log_of(out)
     told = re.findall(SENTENCE, log_of(out))
     assert told == ([] if moment == "preset" else [str(cases.steps(out)[-1])])
+    assert (out / "preset").exists() == (moment == "preset")
     assert ended(start(rows, out, **options)) == 0, log_of(out)
     if moment == "validation":
         cases.assert_same_state(out, whole, 24)
@@ -228,7 +215,8 @@ def test_a_full_disk_is_told_wherever_it_strikes(limit, tensorboard, begun, rows
     assert message.startswith("pretrain: There is no room on the disk")
     if begun:
         assert message.endswith("Received: File too large")
-    assert not [path for path in out.rglob("*") if path.name.startswith(".partial")]
+    left = (".partial", ".unfinished")
+    assert not [path for path in out.rglob("*") if path.name.startswith(left)]
     assert cases.files(out / "checkpoints") == before
     assert ended(start(rows, out, tensorboard=tensorboard)) == 0, log_of(out)
     shutil.rmtree(out / "tensorboard", ignore_errors=True)

@@ -30,7 +30,7 @@ def test_a_run_killed_three_times_ends_as_if_nothing_had_happened(rows, whole, t
     assert_whole_files(out)
 
     # when the last checkpoint is there, and the oldest is about to go
-    process = start(rows, out, moment=("os.remove", r"step_0000000012", 1))
+    process = start(rows, out, moment=("os.remove", r"/step_0000000012", 1))
     assert ended(process) == -signal.SIGKILL, log_of(out)
     assert cases.steps(out) == [12, 18, 24]
     assert_whole_files(out)
@@ -64,13 +64,13 @@ def test_a_second_run_in_the_folder_is_refused_until_the_first_is_killed(rows, w
 NUM_MOMENTS = 25  # of one worker, and 5 of two
 # file operations before which a process is killed: at each place where something could be torn
 PLACES = (
-    ("open", r"step_0000000040\.safetensors\.partial", 1),
-    ("os.rename", r"step_0000000060\.safetensors\.partial", 1),
-    ("os.remove", r"step_0000000050\.safetensors$", 1),
-    ("os.remove", r"\.safetensors$", 3),
+    ("open", r"unfinished-step_0000000040\.safetensors", 1),
+    ("os.rename", r"unfinished-step_0000000060\.safetensors", 1),
+    ("os.remove", r"/step_0000000050\.safetensors$", 1),
+    ("os.remove", r"/step_\d+\.safetensors$", 3),
     ("open", r"log\.csv$", 9),
     ("open", r"valid\.csv$", 4),
-    ("os.rename", r"\.partial\.settings\.json$", 1),
+    ("os.rename", r"\.unfinished-settings\.json$", 1),
     ("os.rename", r"\.partial\.valid\.csv$", 1),
     ("os.mkdir", r"\.partial\.preset\.0$", 1),
     ("open", r"\.partial\.preset\.0/config\.json$", 1),

@@ -1,9 +1,4 @@
 import math
-import os
-import signal
-import subprocess
-import sys
-import time
 
 import pytest
 
@@ -90,33 +85,6 @@ def test_a_row_has_all_columns(tmp_path):
     with RunLog(tmp_path, 0, tensorboard=False) as log, pytest.raises(ValueError, match="columns"):
         log.valid(step=3, valid_loss=1.0)
     assert read_log(tmp_path / VALID)["step"] == []
-
-
-WRITER = """
-import sys
-from training.command.log import LOG, LOG_COLUMNS, RunLog, read_log
-first = int(sys.argv[2])
-with RunLog(sys.argv[1], first, tensorboard=False) as log:
-    print("open", flush=True)
-    for step in range(first + 1, 10**9):
-        log.train(**dict.fromkeys(LOG_COLUMNS, step))
-"""
-
-
-def test_a_killed_writer_leaves_whole_rows_and_is_continued(tmp_path):
-    first = 0
-    for milliseconds in (1, 7, 30):
-        command = [sys.executable, "-c", WRITER, str(tmp_path), str(first)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert process.stdout.readline() == "open\n"
-        time.sleep(milliseconds / 1000)
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
-        columns = read_log(tmp_path / LOG)
-        last = len(columns["step"])
-        assert all(column == [*range(1, last + 1)] for column in columns.values())
-        first = last // 2
-    assert last > 10
 
 
 def events(folder):

@@ -118,7 +118,7 @@ def test_a_run_killed_during_a_save_ends_as_if_nothing_had_happened(name, run_of
     process = cases.start(rows, out, moment=cases.DURING_A_SAVE, **options)
     assert commands.ended(process) == -signal.SIGKILL, commands.log_of(out)
     assert cases.steps(out) == [6]
-    assert (out / "checkpoints" / ".step_0000000012.safetensors.partial").exists()
+    assert (out / "checkpoints" / ".unfinished-step_0000000012.safetensors").exists()
     cases.assert_whole_files(out)
     _, told = cases.run(rows, out, **options)
     assert "goes on from step 6" in told

@@ -8,7 +8,7 @@ import pytest
 from docs.generate import trunk as table
 from keras_tupe.trunk.config import SCALE, TrunkConfig
 from training.command.settings import setting
-from training.finetune_seq2seq.settings import Settings as Pairs
+from training.finetune.tasks.seq2seq import Settings as Pairs
 from training.pretrain.identity import model_settings
 from training.pretrain.settings import Settings
 from training.pretrain.trunk import ASKED, FIELDS, with_trunk

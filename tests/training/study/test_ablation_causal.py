@@ -50,7 +50,7 @@ def out(tmp_path):
             task = folder.parent / "perplexity"
             task.mkdir()
             found = {
-                "command": "python -m training.evaluate_perplexity PRESET --data long",
+                "command": "python -m training.evaluate perplexity PRESET --data long",
                 "positions": positions,
                 "trained_length": 16,
                 "numbers": {},

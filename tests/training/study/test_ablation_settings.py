@@ -11,7 +11,7 @@ from keras_tupe.positions import absolute
 from training.command.settings import parse
 from training.command.variant import Variant
 from training.command.words import words as words_of
-from training.finetune_glue.protocol import PROTOCOLS
+from training.finetune.glue.protocol import PROTOCOLS
 from training.machine import cost as machine_cost
 from training.machine.cost import Device, TimeLeft, training
 from training.pretrain import settings as pretrain_settings
@@ -164,12 +164,12 @@ def test_the_options_of_tasks_are_checked_before_anything_runs(rows, capsys, tmp
     words = ["--data", rows, "--out", "out", "--steps", 100, "--positions", "absolute", "t5"]
     tasks = ["--tasks", "colaa", "--glue", tmp_path, "--glue-options", "--seeds 0 --lenth 3"]
     told = mistakes(capsys, *words, *tasks)
-    assert "training.finetune_glue: unrecognized arguments: --lenth; the nearest option" in told
-    assert "training.finetune_glue: --seeds must be an integer >= 1. Received: 0" in told
+    assert "training.finetune glue: unrecognized arguments: --lenth; the nearest option" in told
+    assert "training.finetune glue: --seeds must be an integer >= 1. Received: 0" in told
     assert "the nearest is 'cola'. Received: 'colaa'" in told
     assert len(told.splitlines()) == 3
     own = ["--tasks", "cola", "--glue", tmp_path, "--glue-options", "--epochs 1 --out elsewhere"]
-    assert "training.finetune_glue: --out cannot be among" in mistakes(capsys, *words, *own)
+    assert "training.finetune glue: --out cannot be among" in mistakes(capsys, *words, *own)
     right = [*words, "--tasks", "cola", "--glue", tmp_path, "--blimp", tmp_path]
     assert parse(Settings, list(map(str, right))).tasks == ("cola",)
 

@@ -3,7 +3,7 @@ import pytest
 
 from training.command.toml_file import read_table
 from training.command.variant import parse
-from training.finetune_glue.protocol import COLUMNS, PROTOCOLS
+from training.finetune.glue.protocol import COLUMNS, PROTOCOLS
 from training.studies.papers.definition import SCALES, Experiment, find, names
 from training.studies.papers.results import claims
 
@@ -143,7 +143,7 @@ def test_a_file_of_ones_own_is_an_experiment(tmp_path):
         ('place = "Table 7"', "", "[source] must have place, a text. Received: none"),
         ("learning_rates = [1e-4]", "learning_rates = []", "must be a list of numbers above 0"),
         ("learning_rates = [1e-4]", "learning_rates = [0]", "must be a list of numbers above 0"),
-        ("max_train_rows = 8", "max_train_rows = true", "must be an integer >= 1. Received: True"),
+        ("limit = 8", "limit = true", "must be an integer >= 1. Received: True"),
         ("contrasts = [{", "contrasts = [] # [{", "contrasts in [disagreement] must be a list of"),
         ("values = [71.25, 60]", 'values = [71.25, "60"]', "values in [paper.1.rows.1] must be a"),
     ],

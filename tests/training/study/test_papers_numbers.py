@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 
 from training.command import config_file
-from training.finetune_glue.protocol import PROTOCOLS
-from training.finetune_glue.settings import Settings as GlueSettings
-from training.finetune_squad.settings import Settings as SquadSettings
+from training.finetune.glue.protocol import PROTOCOLS
+from training.finetune.tasks.glue import Settings as GlueSettings
+from training.finetune.tasks.squad import Settings as SquadSettings
 from training.pretrain.settings import Settings as PretrainSettings
 from training.studies.papers.definition import SCALES, find, names
 
@@ -180,7 +180,7 @@ TUPE_SETTINGS = {
         "batch_size": 32,
         "learning_rates": {2e-5, 3e-5, 4e-5, 5e-5},
         "seeds": 5,
-        "warmup_share": 0.06,
+        "warmup": 0.06,
         "epochs": {"mnli": 5, "qqp": 5, "qnli": 5}
         | dict.fromkeys(("sst2", "cola", "mrpc", "rte", "stsb"), 10),
     },
@@ -239,7 +239,7 @@ WORDS = {
     "mask_special": "special tokens",
     "batch_size": "batch",
     "warmup_steps": "arm-up",
-    "warmup_share": "arm-up",
+    "warmup": "arm-up",
     "learning_rate": "earning rate",
     "learning_rates": "earning rate",
     "decay_all": "LayerNorm and biases",
@@ -286,7 +286,7 @@ def settings_of(scale):
         values["tasks"] = set(scale.glue.tasks)
         values["learning_rates"] = set(scale.glue.learning_rates)
         epochs = {task: scale.glue.epochs or protocol.epochs[task] for task in values["tasks"]}
-        found["glue"] = {**values, "epochs": epochs, "warmup_share": protocol.warmup_share}
+        found["glue"] = {**values, "epochs": epochs, "warmup": protocol.warmup}
     if scale.squad is not None:
         # None is the whole of the questions
         found["squad"] = {k: v for k, v in vars(scale.squad).items() if v is not None}

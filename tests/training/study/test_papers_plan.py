@@ -12,10 +12,9 @@ from keras_tupe.trainer import step_flops
 from training.command.settings import parse
 from training.command.variant import parse as parse_variant
 from training.convert.settings import Settings as ConvertSettings
-from training.finetune_glue import settings as finetune_glue_settings
-from training.finetune_glue.cost import glue_cost
-from training.finetune_squad import settings as finetune_squad_settings
-from training.finetune_squad.cost import squad_cost
+from training.finetune.cost import glue_cost, squad_cost
+from training.finetune.tasks import glue as finetune_glue_settings
+from training.finetune.tasks import squad as finetune_squad_settings
 from training.machine.cost import H200, TWO_CORES, Cost, Device, pretraining, slower
 from training.pretrain.settings import Settings as PretrainSettings
 from training.studies.ablation import settings as ablate_settings
@@ -91,12 +90,14 @@ def check_command(command, out):
         options = parse(ConvertSettings, command.words)
         position = parse_variant(options.graft)
         cases.make_preset(out / GRAFTED / "preset", position.position, options.method_options())
-    elif command.module == "training.finetune_squad":
-        preset = out / command.words[0]
+    elif command.module == "training.finetune":
+        task, *words = command.words
+        assert task == "squad"
+        preset = out / words[0]
         if not preset.exists():  # of a pre-training, whose method this is
             run = parse_variant(preset.parts[-4].replace(".", ":"))
             cases.make_preset(preset, run.position, run.options, length=0)
-        parse(finetune_squad_settings.Settings, command.words)
+        parse(finetune_squad_settings.Settings, words)
     else:
         assert command.module == "training.study"
         settings = parse(ablate_settings.Settings, command.words[1:])
@@ -106,8 +107,8 @@ def check_command(command, out):
                 preset = out / variant.folder / "preset"
                 length = PreparedRows(settings.data).length
                 cases.make_preset(preset, variant.position, variant.options, length)
-                words = task.words(preset, out / "scored", variant)
-                parsed = parse(kinds[task.name].Settings, words)
+                name, *words = task.words(preset, out / "scored", variant)
+                parsed = parse(kinds[name].Settings, words)
                 assert parsed.precision == settings.precision
 
 
@@ -214,7 +215,7 @@ def test_glue_costs_every_rate_and_seed_of_every_task():
     assert cost.runs == 1
     assert cost.tokens == pytest.approx(2 * 8551 * 1.25 * 12)  # tokens of a row, bucketed
     assert cost_of(epochs=None).tokens == 5 * cost.tokens
-    assert cost_of(max_train_rows=100).tokens == pytest.approx(3000)
+    assert cost_of(limit=100).tokens == pytest.approx(3000)
     grid = cost_of(tasks=["cola", "rte"], learning_rates=[1e-4, 2e-4], seeds=3)
     assert grid == (cost_of(tasks=["rte"]) + cost).times(6)
     assert cost_of(length=10).tokens == 2 * 8551 * 10
@@ -226,7 +227,7 @@ def test_squad_is_cut_into_windows_where_rows_are_short():
     assert long.tokens == 2 * 87_599 * 1.25 * 176  # one window holds nearly every paragraph
     windows = short.tokens / (2 * 87_599 * 128)
     assert windows == pytest.approx(2.3, abs=0.1)  # 2.27 were counted on training files
-    few = dataclasses.replace(one, max_train_questions=100, seeds=3)
+    few = dataclasses.replace(one, limit=100, seeds=3)
     few = squad_cost(few, 512, "tiny", "tupe_r", SLOW)
     assert few.tokens == pytest.approx(3 * 2 * 100 * 1.25 * 176)
     assert few.runs == 3
@@ -252,7 +253,7 @@ def test_lengths_are_fine_tuned_one_after_the_other(tmp_path):
     assert folders == [
         f"O/squad/qkr_4.k=3/seed-{seed}/length-{length}" for seed in range(3) for length in (24, 32)
     ]
-    assert others[0].words[0] == "O/ablation/qkr_4.k=3/seed-0/pretrain/preset"
+    assert others[0].words[1] == "O/ablation/qkr_4.k=3/seed-0/pretrain/preset"
     assert plan.parts()["SQuAD"].runs == 3 * 2 * 2
 
 
@@ -282,4 +283,4 @@ def test_a_preset_that_is_given_is_reckoned_with(tmp_path):
     assert json.loads((wide / "config.json").read_text())["config"]["hidden_dim"] == 1280
     assumed, read = (cases.plan_of(path, preset=preset) for preset in (None, str(wide)))
     assert read.cost.flops > 5 * assumed.cost.flops
-    assert plan_text(read, TWO_CORES).count("training.finetune_squad") == 3
+    assert plan_text(read, TWO_CORES).count("training.finetune squad") == 3

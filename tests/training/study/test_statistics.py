@@ -6,7 +6,7 @@ import pytest
 import scipy.stats
 from hypothesis import strategies
 
-from training.finetune_glue.settings import Settings as Glue
+from training.finetune.tasks.glue import Settings as Glue
 from training.studies.ablation.settings import Settings
 from training.studies.ablation.tasks import Task, tasks_of
 from training.study.results import holm, steps_to_reach, summarize

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from training.command.pictures import save
-from training.evaluate_perplexity.picture import draw_positions
+from training.evaluate.tasks.perplexity import draw_positions
 from training.studies.ablation.over_steps import summaries_at
 from training.studies.ablation.results import LOSS
 from training.study.pictures import COLUMNS, panels, styles_of

@@ -24,7 +24,7 @@ class Result:
         tokens_per_second: median of its log; `None` if unknown.
         seconds: of training.
         commit: of the run.
-        by_position: what `training.evaluate_perplexity` found, a dictionary; empty if not asked.
+        by_position: what `keras-tupe evaluate perplexity` found, a dictionary; empty if not asked.
         test_seconds: of the tasks.
         at_steps: dictionary: step of a preset on the way -> name -> score of a task.
     """

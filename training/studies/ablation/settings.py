@@ -49,7 +49,7 @@ class Settings(_Shared, StudyOptions):
 
     positions: tuple = setting(
         (),
-        "Positional methods: a name of `keras-tupe methods`, "
+        "Positional methods: a name of `keras-tupe list methods`, "
         "NAME:option=value, a .py file that defines one, or all.",
     )
     objectives: tuple = setting(
@@ -66,19 +66,19 @@ class Settings(_Shared, StudyOptions):
     tasks: tuple = setting((), "GLUE tasks that each run is fine-tuned on.")
     glue: str | None = setting(None, "Folder of GLUE's files, or tfds, for --tasks.")
     glue_options: str = setting(
-        "", "More options of training.finetune_glue, such as '--seeds 1 --epochs 2'."
+        "", "More options of keras-tupe finetune glue, such as '--seeds 1 --epochs 2'."
     )
     squad_train: str | None = setting(None, "SQuAD's training file, if runs are to answer it.")
     squad_dev: str | None = setting(None, "SQuAD's dev file.")
-    squad_options: str = setting("", "More options of training.finetune_squad.")
+    squad_options: str = setting("", "More options of keras-tupe finetune squad.")
     blimp: str | None = setting(None, "Folder of BLiMP's files, if runs are to be scored on it.")
-    blimp_options: str = setting("", "More options of training.evaluate_blimp.")
+    blimp_options: str = setting("", "More options of `keras-tupe evaluate blimp`.")
     long_rows: str | None = setting(
         None,
         "Folder of rows, of the same vocabulary and maybe longer, whose losses are to be known by "
         "position; for --objective causal_lm.",
     )
-    perplexity_options: str = setting("", "More options of training.evaluate_perplexity.")
+    perplexity_options: str = setting("", "More options of `keras-tupe evaluate perplexity`.")
     given: dict = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
     fitted = staticmethod(pretrain_settings.Settings.fitted)

@@ -11,11 +11,10 @@ from training.command.checks import option
 from training.command.settings import read
 from training.command.without_keras import without_keras
 from training.command.words import option_words, words
-from training.evaluate_blimp import settings as blimp
-from training.evaluate_perplexity import settings as perplexity
-from training.finetune_glue import settings as glue
-from training.finetune_glue.protocol import GLUE_TASKS, PROTOCOLS
-from training.finetune_squad import settings as squad
+from training.evaluate.tasks import blimp, perplexity
+from training.finetune.glue.protocol import GLUE_TASKS, PROTOCOLS
+from training.finetune.tasks import glue as glue
+from training.finetune.tasks import squad as squad
 
 with without_keras():
     from keras_tupe._json_file import read_json_object
@@ -25,8 +24,8 @@ _NO_PRESET = "preset-that-is-not-there-yet"
 _LONGEST = max(protocol.length for protocol in PROTOCOLS.values())
 _MOST = 1000.0  # percent; NaN is not below it
 # Of a model, a folder or the machine: no number depends on them. Data counts by its content.
-_NO_MATTER = {"preset", "out", "position_file", "strategy", "xla", "remat", "deterministic"}
-_NO_MATTER |= {"data", "train", "dev"}
+_NO_MATTER = {"preset", "presets", "out", "position_file", "data", "train", "dev"}
+_NO_MATTER |= {"strategy", "xla", "remat", "deterministic"}
 
 
 def _glue_scores(results):
@@ -56,17 +55,17 @@ def _glue_files(settings):
 
 # Name -> command, its settings, their paths of data, scores in its results (`None`: others).
 _COMMANDS = {
-    "glue": ("training.finetune_glue", glue.Settings, _glue_files, _glue_scores),
+    "glue": ("training.finetune", glue.Settings, _glue_files, _glue_scores),
     "squad": (
-        *("training.finetune_squad", squad.Settings),
+        *("training.finetune", squad.Settings),
         *(lambda settings: [settings.train, settings.dev], _squad_scores),
     ),
     "blimp": (
-        *("training.evaluate_blimp", blimp.Settings),
+        *("training.evaluate", blimp.Settings),
         *(lambda settings: [settings.data], _blimp_scores),
     ),
     "perplexity": (
-        *("training.evaluate_perplexity", perplexity.Settings),
+        *("training.evaluate", perplexity.Settings),
         *(lambda settings: [settings.data], None),
     ),
 }
@@ -96,8 +95,14 @@ class Task:
 
     def words(self, preset, out, variant):
         """Returns the command line for a preset."""
-        own = {"preset": str(preset), "out": str(out), "position_file": variant.file}
-        return words(self.changed(**own).settings)
+        own = {"out": str(out), "position_file": variant.file}
+        return [self.name, *words(self.with_preset(str(preset)).changed(**own).settings)]
+
+    def with_preset(self, preset):
+        """Returns the task of a preset, or of none."""
+        if hasattr(self.settings, "presets"):
+            return self.changed(presets=(preset,) if preset else ())
+        return self.changed(preset=preset)
 
     def changed(self, **values):
         """Returns the task with other settings."""
@@ -115,9 +120,9 @@ class Task:
                 for name in ("out", "position_file")
                 if getattr(self.settings, name) is not None
             ]
-            told = self.changed(preset=_NO_PRESET, out=_NO_PRESET).settings.problems()
+            told = self.with_preset(_NO_PRESET).changed(out=_NO_PRESET).settings.problems()
             found += [sentence for sentence in told if _NO_PRESET not in sentence]
-        return [f"{self.module}: {sentence}" for sentence in found]
+        return [f"{self.module} {self.name}: {sentence}" for sentence in found]
 
     def identity(self):
         """Returns what its scores depend on besides the model: values, a protocol's, hashes."""
@@ -215,4 +220,4 @@ def tasks_of(settings, length=None):
 
 def _task(name, command_line):
     settings, mistakes = read(_COMMANDS[name][1], command_line)
-    return Task(name, settings, tuple(mistakes)).changed(preset=None)
+    return Task(name, settings, tuple(mistakes)).with_preset(None)

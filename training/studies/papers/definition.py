@@ -11,7 +11,7 @@ from training.command.settings import setting
 from training.command.toml_file import COUNT, RATE, read_settings, read_table, read_toml
 from training.command.variant import parse
 from training.command.without_keras import without_keras
-from training.finetune_glue.protocol import PROTOCOLS, TASKS
+from training.finetune.glue.protocol import PROTOCOLS, TASKS
 from training.pretrain.settings import Settings as PretrainSettings
 from training.studies.papers.paper import Disagreement, PaperTable, Source, choice, table
 
@@ -90,12 +90,12 @@ class Preset:
 
 @table
 class Glue:
-    """Settings of `training.finetune_glue`; what is `None` is as in the protocol."""
+    """Settings of `keras-tupe finetune glue`; what is `None` is as in the protocol."""
 
     epochs: COUNT | None = None
     batch_size: COUNT = 32
     length: COUNT | None = None
-    max_train_rows: COUNT | None = None
+    limit: COUNT | None = None
     tasks: list[str]
     protocol: str
     learning_rates: list[RATE]
@@ -109,11 +109,11 @@ class Glue:
 
 @table
 class Squad:
-    """Settings of `training.finetune_squad`, and the lengths that it is asked at."""
+    """Settings of `keras-tupe finetune squad`, and the lengths that it is asked at."""
 
     max_question_length: COUNT = 64
-    max_train_questions: COUNT | None = None
-    max_dev_questions: COUNT | None = None
+    limit: COUNT | None = None
+    dev_limit: COUNT | None = None
     lengths: list[COUNT]
     doc_stride: COUNT
     epochs: COUNT

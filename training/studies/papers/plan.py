@@ -9,8 +9,7 @@ from keras_tupe import positions
 from training.command.tables import table
 from training.command.variant import parse
 from training.command.words import option_words
-from training.finetune_glue.cost import glue_cost
-from training.finetune_squad.cost import squad_cost
+from training.finetune.cost import glue_cost, squad_cost
 from training.machine.cost import CURVE_POINTS, H200, TWO_CORES, Cost, pretraining
 from training.pretrain.schedule import scaled_list, scaled_warmup
 from training.studies.papers.definition import ROWS_AND_SEEDS
@@ -204,7 +203,8 @@ class _Commands:
         cost = squad_cost(self._scale.squad, cell.length, self._size, cell.position, self._device)
         what = f"SQuAD at {cell.length} tokens, {cell.position}, {cell.run}"
         words = [self._preset(cell), *option_words(values)]
-        return Command(what, "training.finetune_squad", words, {"SQuAD": cost}, cell.folder)
+        words = ["squad", *words]
+        return Command(what, "training.finetune", words, {"SQuAD": cost}, cell.folder)
 
     def _preset(self, cell):
         if cell.run != PRESET:

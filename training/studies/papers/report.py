@@ -4,7 +4,7 @@ import math
 
 from training.command.tables import table
 from training.command.variant import parse
-from training.finetune_glue.protocol import PROTOCOLS
+from training.finetune.glue.protocol import PROTOCOLS
 from training.studies.ablation.results import LOSS
 from training.studies.papers.results import AVERAGE, claims, verdict
 from training.study.report import spread

@@ -7,7 +7,7 @@ import pathlib
 from keras_tupe import objectives
 from keras_tupe._json_file import read_json_object
 from training.command.variant import parse
-from training.finetune_glue.protocol import COLUMNS, PROTOCOLS
+from training.finetune.glue.protocol import COLUMNS, PROTOCOLS
 from training.studies.ablation.over_steps import over_steps
 from training.studies.ablation.positions import by_position
 from training.studies.ablation.results import LOSS, collect

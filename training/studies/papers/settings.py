@@ -16,7 +16,7 @@ from training.command.checks import (
 from training.command.checks import STRATEGIES as _ALL_STRATEGIES
 from training.command.kinds import nearest
 from training.command.settings import setting
-from training.finetune_glue.protocol import GLUE_TASKS, TASKS
+from training.finetune.glue.protocol import GLUE_TASKS, TASKS
 from training.machine import settings as machine
 from training.studies.papers.definition import SCALES, find, names
 from training.study.study import StudyOptions

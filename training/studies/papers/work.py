@@ -6,7 +6,7 @@ import pathlib
 from training.command.child import Stop
 from training.command.settings import read
 from training.convert.settings import Settings as ConvertSettings
-from training.finetune_squad.settings import Settings as SquadSettings
+from training.finetune.tasks.squad import Settings as SquadSettings
 from training.machine.cost import find_device
 from training.studies.ablation.settings import Settings as AblationSettings
 from training.studies.ablation.tasks import Task
@@ -76,8 +76,8 @@ def _identity(command):
     if command.module == "training.study":
         settings, _ = read(AblationSettings, command.words[1:])
         return {"runs": {run.name: digest_of(run) for run in Ablating(settings).plan(None)}}
-    if command.module == "training.finetune_squad":
-        settings, _ = read(SquadSettings, command.words)
+    if command.module == "training.finetune":
+        settings, _ = read(SquadSettings, command.words[1:])
         return Task("squad", settings).identity()
     settings, _ = read(ConvertSettings, command.words)
     return {name: getattr(settings, name) for name in ("graft", "graft_options", "graft_length")}

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from keras_tupe.data.rows.shared_batches import SharedBatches
+from keras_tupe.data.rows.rows import SharedBatches
 from training.studies.probe import tasks
 from training.studies.probe.vocabulary import (
     CLS,

@@ -27,8 +27,8 @@ class Settings(StudyOptions):
 
     positions: tuple = setting(
         (),
-        "Positional methods: names of `keras-tupe methods`, NAME:option=value, or .py files that "
-        "define one.",
+        "Positional methods: names of `keras-tupe list methods`, NAME:option=value, or .py files "
+        "that define one.",
         counts=False,
     )
     tasks: tuple = setting((), "Tasks that a run learns. Default: all.")

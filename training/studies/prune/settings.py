@@ -1,7 +1,6 @@
 """The settings of curves of pruning."""
 
 import dataclasses
-import os
 
 from training.command.checks import COUNT, COUNT_OR_ZERO, POSITIVE, wrong_fields
 from training.command.settings import setting
@@ -64,7 +63,7 @@ class Settings(StudyOptions):
     def problems(self):
         """Returns a sentence for each mistake."""
         content = "of .jsonl files" if self.task == "blimp" else "of GLUE's files"
-        found = measurement_problems(self, content, os.path.isdir)
+        found = measurement_problems(self, [*filter(None, [self.preset])], content)
         if self.task is None:
             found.append(f"--task must be one of {list(TASKS)}. Received: none")
         found += wrong_fields(self).values()

@@ -11,12 +11,11 @@ from keras_tupe import TupeMaskedLM, TupeTextClassifier, TupeTextClassifierPrepr
 from keras_tupe.data import read_blimp
 from keras_tupe.data.rows.padded import Padded
 from keras_tupe.models import keep_zeros
-from training.evaluate_blimp.scorer import PseudoLogLikelihood
-from training.evaluate_blimp.summary import pair_counts
-from training.evaluate_blimp.texts import Encoder
+from training.evaluate.sentences import Encoder, PseudoLogLikelihood
+from training.evaluate.tasks.blimp import pair_counts
 from training.finetune.engine import FineTuner, Recipe
-from training.finetune_glue.data import read_tasks, tokenize
-from training.finetune_glue.settings import Settings as GlueSettings
+from training.finetune.glue.rows import read_tasks, tokenize
+from training.finetune.tasks.glue import Settings as GlueSettings
 from training.presets.encoder import Encoder as PresetEncoder
 from training.presets.load import load_preset
 
@@ -78,7 +77,7 @@ class Blimp(Task):
         paradigms = read_blimp(settings.data)
         self._pairs, others, skipped = [], [], []
         for paradigm in paradigms:
-            ids = self._encoder.pairs(paradigm, settings.limit + _OTHERS, skipped).ids
+            _, ids = self._encoder.pairs(paradigm, settings.limit + _OTHERS, skipped)
             self._pairs += ids[: settings.limit]
             others += [good for good, _ in ids[settings.limit :]]
         if not others:
@@ -169,7 +168,7 @@ class Sst2(Task):
             preset=settings.preset,
             data=settings.data,
             tasks=("sst2",),
-            max_train_rows=settings.train_rows,
+            limit=settings.train_rows,
             check_counts=False,
         )
         self._rows = read_tasks(glue, ["sst2"])["sst2"]

@@ -1,0 +1,152 @@
+"""Files of vocabularies, as anybody may have written them, read by Python alone."""
+
+import os
+import pathlib
+import struct
+import typing
+
+UNKNOWN, CONTROL, USER_DEFINED, BYTE = 2, 3, 4, 6  # types of SentencePiece's pieces; others: text
+
+
+class VocabularyError(ValueError):
+    """What is wrong with the content of a vocabulary, in a sentence."""
+
+
+def read_bytes(path, what):
+    """Returns the content of a file; `what` says in a `FileNotFoundError` what it should hold."""
+    try:
+        return pathlib.Path(path).read_bytes()
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise FileNotFoundError(
+            f"There is no {what} under this name. Give the path of a file. "
+            f"Received: {os.fspath(path)!r}"
+        ) from error
+
+
+def read_lines(path, what="vocabulary"):
+    """Returns the lines of a file of UTF-8, with a byte order mark or without."""
+    try:
+        text = read_bytes(path, what).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"A {what} must be a UTF-8 text file. Received: {os.fspath(path)!r}, which is not UTF-8"
+        ) from error
+    # only at line ends: str.splitlines would also cut at Unicode's separators
+    lines = [line.rstrip("\r") for line in text.split("\n")]
+    return lines[:-1] if not lines[-1] else lines
+
+
+def read_merges(path):
+    """Returns the merges in a file, tuples of its parts, first ones first."""
+    lines = read_lines(path, "list of merges")
+    lines = lines[1:] if lines and lines[0].startswith("#version") else lines
+    return [tuple(line.split(" ")) for line in lines if line]
+
+
+def pieces_by_id(vocabulary, where=""):
+    """Returns the pieces of a byte-level vocabulary, a dictionary to ids, in their order."""
+    pieces = {
+        index: piece
+        for piece, index in vocabulary.items()
+        if isinstance(piece, str) and type(index) is int
+    }
+    wrong = [index for index in range(len(vocabulary)) if index not in pieces]
+    if wrong:
+        raise VocabularyError(
+            "A byte-level vocabulary must go from strings to the ids 0, 1, 2, ..., each once. "
+            f"Received: {len(vocabulary)} pieces, none with the id {wrong[0]}{where}"
+        )
+    return [pieces[index] for index in range(len(vocabulary))]
+
+
+# SentencePiece's models are protocol buffers, of which the library need not be there; the classes
+# of `sentencepiece` itself refuse to run with an older one, such as Apache Beam's.
+
+
+class Piece(typing.NamedTuple):
+    """A piece of a SentencePiece model."""
+
+    text: str
+    score: float = 0.0
+    kind: int = 1
+
+
+def fields(data):
+    """Yields number, value and bytes of the fields of a message; values are bytes, or integers."""
+    place = 0
+
+    def number():
+        nonlocal place
+        found = shift = 0
+        while True:
+            byte, place = data[place], place + 1
+            found |= (byte & 127) << shift
+            shift += 7
+            if byte < 128 or shift > 63:
+                return found
+
+    while place < len(data):
+        start, tag = place, number()
+        if tag & 7 == 0:
+            value = number()
+        else:
+            size = {1: 8, 5: 4, 2: None}[tag & 7]
+            size = number() if size is None else size
+            value, place = data[place : place + size], place + size
+        if place > len(data):
+            raise LookupError("cut off")
+        yield tag >> 3, value, data[start:place]
+
+
+def _varint(number):
+    found = b""
+    while number > 127:
+        found, number = found + bytes([number & 127 | 128]), number >> 7
+    return found + bytes([number])
+
+
+def field(number, value):
+    """Returns a field of bytes."""
+    return _varint(number << 3 | 2) + _varint(len(value)) + value
+
+
+def piece_field(piece, before=None):
+    """Returns a piece in a model; of one whose field was `before`, what is other comes behind."""
+    content = field(1, piece.text.encode("utf-8", "replace")) if before is None else before
+    old = Piece(piece.text) if before is None else _piece(before)
+    if piece.score != old.score or before is None:  # of what is there twice the last one counts
+        content += b"\x15" + struct.pack("<f", piece.score)
+    return field(1, content + (b"\x18" + _varint(piece.kind) if piece.kind != old.kind else b""))
+
+
+def parse_sentencepiece(content):
+    """Returns the fields of a SentencePiece model, its pieces, and its table of characters."""
+    try:
+        found = list(fields(content))
+        pieces = [_piece(value) for number, value, _ in found if number == 1]
+        tables = [_values(value).get(2, b"") for number, value, _ in found if number == 3]
+    except UnicodeDecodeError:
+        raise not_a_sentencepiece_model(content, ", of which a piece is not UTF-8") from None
+    except (LookupError, TypeError, AttributeError, struct.error):
+        pieces = []
+    if not pieces:
+        raise not_a_sentencepiece_model(content)
+    return found, pieces, b"".join(tables[:1])
+
+
+def not_a_sentencepiece_model(content, more=""):
+    """Returns an error."""
+    return VocabularyError(
+        "This is not a SentencePiece model. Give the content or the path of the .model file that "
+        f"SentencePiece's trainer wrote. Received: {len(content)} bytes, {content[:20]!r}{more}"
+    )
+
+
+def _values(message):
+    return {number: value for number, value, _ in fields(message)}
+
+
+def _piece(entry):
+    found = _values(entry)
+    score = struct.unpack("<f", found.get(2, bytes(4)))[0]
+    return Piece(found.get(1, b"").decode("utf-8"), score, found.get(3, 1))

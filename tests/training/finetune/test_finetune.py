@@ -1,0 +1,571 @@
+"""`finetune`: what is promised of every task, on a tiny one of each."""
+
+import csv
+import dataclasses
+import json
+import pathlib
+import shutil
+import signal
+
+import commands
+import glue_cases
+import numpy as np
+import pytest
+import seq2seq_cases
+import squad_cases
+from matplotlib.image import imread
+
+from keras_tupe import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor
+from keras_tupe.trainer import NonFiniteError
+from training.__main__ import main
+from training.command.tasks import tasks_in
+from training.finetune import engine
+from training.finetune.task import digest_of, part_of
+from training.finetune.tasks import glue, seq2seq, squad
+from training.presets.load import load_preset
+from training.pretrain.loop import Training
+
+ROOM = pathlib.Path(engine.__file__).parent
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A task with what its command line needs.
+
+    Attributes:
+        write: function (folder, seed) that writes the files of a command line.
+        save_preset: function that writes a preset.
+        options: of the command line.
+        files: names of options -> files in the folder.
+        run: folder of the run with seed 1.
+        made: files of each run, besides those of all tasks.
+        picture: its name.
+        settings: the class.
+        other: another value of each setting of its own that counts.
+        no_matter: and of those that do not.
+    """
+
+    write: object
+    save_preset: object
+    options: dict
+    files: dict
+    run: str
+    made: set
+    picture: str
+    settings: type
+    other: dict
+    no_matter: dict
+
+
+def write_glue(folder, seed=0):
+    glue_cases.write_tasks(folder / "glue", "sst2", train=40, dev=24, seed=seed)
+
+
+def write_squad(folder, seed=0):
+    squad_cases.write_questions(folder / "train.json", articles=3, seed=seed)
+    squad_cases.write_questions(folder / "dev.json", articles=4, seed=seed + 1, most=50)
+
+
+def write_pairs(folder, seed=0):
+    for number, (name, count) in enumerate({"train": 40, "valid": 9, "test": 5}.items()):
+        seq2seq_cases.write_pairs(folder / f"{name}.tsv", count, seed + number)
+
+
+ELSEWHERE = dict.fromkeys(("preset", "out", "position_file"), "elsewhere")
+COMMON_OTHER = {
+    "epochs": 9,
+    "batch_size": 8,
+    "warmup": 0.3,
+    "weight_decay": 0.1,
+    "clip_norm": 2.0,
+    "dropout": 0.2,
+    "precision": "mixed_bfloat16",
+    "micro_batches": 2,
+}
+COMMON_NO_MATTER = {
+    **ELSEWHERE,
+    "limit": 7,
+    "seeds": 3,
+    "strategy": "one",
+    "xla": "off",
+    "remat": True,
+    "deterministic": True,
+}
+CASES = {
+    "glue": Case(
+        write_glue,
+        glue_cases.save_preset,
+        {**glue_cases.OPTIONS, "tasks": "sst2", "epochs": 1},
+        {"data": "glue"},
+        "sst2/lr-0.01/seed-1",
+        {"SST-2.dev.tsv"},
+        "grid.png",
+        glue.Settings,
+        {"length": 9, "keep_zeros": True, "random_labels": True},
+        {
+            **dict.fromkeys(("data", "tfds_dir"), "elsewhere"),
+            "tasks": ("rte",),
+            "protocol": "huang",
+            "learning_rates": ("1e-3",),
+            "submission": True,
+            "skip_bad": True,
+            "check_counts": False,
+        },
+    ),
+    "squad": Case(
+        write_squad,
+        squad_cases.save_preset,
+        squad_cases.OPTIONS,
+        {"train": "train.json", "dev": "dev.json"},
+        "seed-1",
+        {"predictions.json", "nbest.json"},
+        "squad.png",
+        squad.Settings,
+        {
+            "length": 64,
+            "doc_stride": 9,
+            "max_question_length": 9,
+            "extend": "repeat",
+            "learning_rate": 1e-4,
+            "max_answer_length": 9,
+            "n_best": 9,
+            "save_presets": True,
+        },
+        {**dict.fromkeys(("train", "dev"), "elsewhere"), "dev_limit": 3, "skip_bad": True},
+    ),
+    "seq2seq": Case(
+        write_pairs,
+        seq2seq_cases.save_preset,
+        {**seq2seq_cases.OPTIONS, "save_every": 5},
+        {name: f"{name}.tsv" for name in ("train", "valid", "test")},
+        "seed-1",
+        {"predictions.tsv", "predictions-test.tsv", "valid.csv", "preset"},
+        "curves.png",
+        seq2seq.Settings,
+        {
+            "size": "mini",
+            "position": "t5",
+            "position_options": '{"cls": "tied"}',
+            "vocabulary_size": 100,
+            "lowercase": True,
+            "normalize_first": True,
+            "initializer_range": 0.1,
+            "normalize_embeddings": False,
+            "scale_embeddings": True,
+            "length": 64,
+            "target_length": 64,
+            "cut_long": True,
+            "label_smoothing": 0.0,
+            "learning_rate": 1e-4,
+            "schedule": "inverse_sqrt",
+            "steps": 7,
+            "beta_1": 0.8,
+            "beta_2": 0.999,
+            "num_beams": 2,
+            "length_penalty": 0.6,
+        },
+        {
+            **dict.fromkeys(("train", "valid", "test", "config"), "elsewhere"),
+            **dict.fromkeys(("valid_every", "save_every", "log_every"), 3),
+            "given": {"steps": "command line"},
+        },
+    ),
+}
+
+
+@dataclasses.dataclass
+class Finished:
+    """A folder with files, a preset and the two runs `out` of a task, and what was printed."""
+
+    name: str
+    case: Case
+    folder: pathlib.Path
+    out: pathlib.Path
+    printed: str
+    told: str
+
+    @property
+    def preset(self):
+        return self.folder / "preset"
+
+    def words(self, out, preset=None, files=None, **options):
+        files = {option: (files or self.folder) / x for option, x in self.case.files.items()}
+        options = {**self.case.options, **files, "seeds": 2, "out": out, **options}
+        return commands.words_of(preset or self.preset, **options)
+
+    def again(self, out, **options):
+        """Gives the same command once more; returns what it leaves."""
+        return commands.run(f"finetune {self.name}", *self.words(out, **options))
+
+    def refusal(self, out, code=None, **options):
+        return commands.refusal(f"finetune {self.name}", *self.words(out, **options), code=code)
+
+
+@pytest.fixture(scope="module", params=CASES)
+def finished(request, tmp_path_factory):
+    folder, case = tmp_path_factory.mktemp(request.param), CASES[request.param]
+    case.save_preset(folder / "preset")
+    case.write(folder)
+    found = Finished(request.param, case, folder, folder / "out", "", "")
+    ended = found.again(found.out)
+    assert ended.code == 0, ended.err
+    found.printed, found.told = ended.out, ended.err
+    return found
+
+
+def outcome(out):
+    """Returns all that must be the same after an interruption: scores, tables, files of runs."""
+    results = json.loads((out / "results.json").read_text())
+    kept = {k: v for k, v in results.items() if "seconds" not in k and k != "command"}
+    lines = (out / "results.md").read_text().splitlines()
+    files = {
+        str(path.relative_to(out)): path.read_bytes()
+        for pattern in ("*.tsv", "nbest.json", "settings.json", "valid.csv", "*.weights.h5")
+        for path in out.rglob(pattern)
+    }
+    return kept, [line for line in lines if not line.startswith("Time of all runs")], files
+
+
+# === Runs ===
+
+
+def test_each_run_is_a_folder_and_the_report_tells_of_all(finished):
+    case, out = finished.case, finished.out
+    top = {path.name for path in out.iterdir() if path.name[0] != "."}
+    assert top == {case.run.split("/")[0], "results.json", "results.md", case.picture} | (
+        {"seed-0"} if case.run == "seed-1" else set()
+    )
+    seeds = [out / case.run.replace("seed-1", name) for name in ("seed-0", "seed-1")]
+    for seed, run in enumerate(seeds):
+        made = {path.name for path in run.iterdir()}
+        assert made >= {"settings.json", "metrics.json", "origin.json", "log.csv", *case.made}
+        assert json.loads((run / "settings.json").read_text())["seed"] == seed
+        with open(run / "log.csv", encoding="utf-8") as file:
+            losses = [float(row["loss"]) for row in csv.DictReader(file)]
+        assert losses
+        assert min(losses) > 0
+    results = json.loads((out / "results.json").read_text())
+    assert {"commit", "machine", "seconds", "preset", "position", "seeds"} <= results.keys()
+    assert results["command"].startswith(f"python -m training.finetune {finished.name} ")
+    assert results["seeds"] == [0, 1]
+    text = (out / "results.md").read_text()
+    assert text in finished.printed
+    assert "seed 1" in text
+    assert finished.printed.splitlines()[-1].endswith(f": results.json, results.md, {case.picture}")
+    assert "run 2 of 2" in finished.told
+    assert min(imread(out / case.picture).shape[:2]) > 200
+
+
+def test_a_run_that_is_lost_is_done_again_to_the_bit(finished, tmp_path):
+    out = shutil.copytree(finished.out, tmp_path / "out")
+    lost = out / finished.case.run
+    # what `kill -9` leaves: a part of a run under another name, and no table
+    lost.rename(lost.with_name(".seed-1.123.partial"))
+    for name in ("results.json", "results.md", finished.case.picture):
+        (out / name).unlink()
+    kept = out / finished.case.run.replace("seed-1", "seed-0") / "metrics.json"
+    before = kept.stat().st_mtime_ns
+    assert "1 of 2 runs are there already." in finished.again(out).err
+    assert kept.stat().st_mtime_ns == before
+    assert outcome(out) == outcome(finished.out)
+    assert not list(out.rglob("*.partial*"))
+
+
+def test_runs_of_other_settings_rows_or_presets_are_not_taken_for_ours(finished, tmp_path):
+    before = outcome(finished.out)
+    message = finished.refusal(finished.out, dropout=0.25)
+    assert "A run in --out was made with other settings" in message
+    assert message.endswith(" -> 0.25")
+    finished.case.write(tmp_path, seed=5)
+    for option in finished.case.files:
+        expected = {"data": "rows"}.get(option, option)
+        assert f"{expected}: '" in finished.refusal(finished.out, files=tmp_path)
+    assert "preset: '" in finished.refusal(
+        finished.out, preset=finished.case.save_preset(tmp_path / "preset", initializer_range=0.1)
+    )
+    assert "limit" not in finished.refusal(finished.out, limit=5)  # which counts by its rows
+    assert outcome(finished.out) == before
+
+
+def test_a_seed_that_diverges_is_told_and_the_others_count(finished, tmp_path, monkeypatch):
+    owner, name = (engine.FineTuner, "fit")
+    if finished.name == "seq2seq":
+        owner, name = Training, "loop"
+    fit, calls = getattr(owner, name), []
+
+    def diverging(*arguments, **options):
+        calls.append(1)
+        if len(calls) == 1:
+            raise NonFiniteError(7, 1)
+        return fit(*arguments, **options)
+
+    monkeypatch.setattr(owner, name, diverging)
+    ended = finished.again(tmp_path / "out")
+    assert ended.code == 0, ended.err
+    assert "seed-0: diverged at step 7" in ended.err
+    kept = json.loads((tmp_path / "out" / "results.json").read_text())
+    if finished.name == "glue":
+        assert kept["tasks"]["sst2"]["columns"]["sst2"]["rates"]["0.01"][0] is None
+        assert "failed" in ended.out
+    else:
+        assert (kept["seeds"], kept["diverged"]) == ([1], {"seed-0": 7})
+        assert "Diverged, and in no number here: seed-0 at step 7." in ended.out
+        assert "| seed 1 " in ended.out
+
+
+@pytest.mark.slow
+def test_a_killed_command_goes_on_and_ends_with_the_same_tables(finished, tmp_path):
+    out = tmp_path / "out"
+    words = finished.words(out)
+    process = commands.start(f"finetune {finished.name}", words, f"{out}.log")
+    first = out / finished.case.run.replace("seed-1", "seed-0")
+    assert commands.wait_until(first.exists, process), commands.log_of(out)
+    assert commands.kill(process) == -signal.SIGKILL
+    assert not (out / "results.json").exists()
+    assert finished.again(out).code == 0
+    assert outcome(out) == outcome(finished.out)
+
+
+@pytest.mark.slow
+def test_training_that_diverges_ends_with_a_sentence_or_without_a_score(finished, tmp_path):
+    if finished.name == "glue":
+        ended = finished.again(tmp_path, learning_rates=["0.01", "1e30"], clip_norm=1e30)
+        column = json.loads((tmp_path / "results.json").read_text())["tasks"]["sst2"]["columns"]
+        assert column["sst2"]["rates"]["1e+30"] == [None, None]
+        assert column["sst2"]["best_rate"] == 0.01
+        assert "failed" in ended.out
+        return
+    message = finished.refusal(tmp_path, learning_rate=1e38)
+    assert "The loss or its gradient is not finite at step" in message
+    assert message.endswith("with another --out. Received: learning_rate=1e+38")
+
+
+# === Mistakes ===
+
+WRONG = {
+    "seeds": ({"seeds": 0}, "--seeds must be an integer >= 1. Received: 0"),
+    "epochs": ({"epochs": 0, "steps": None}, "--epochs must be an integer >= 1. Received: 0"),
+    "rows": ({"batch_size": 0}, "--batch-size must be an integer >= 1."),
+    "limit": ({"limit": 0}, "--limit must be an integer >= 1."),
+    "dropout": ({"dropout": 1.0}, "--dropout must be from 0 to below 1."),
+    "warm-up": ({"warmup": 1.5}, "--warmup must be a share from 0 to below 1, or a whole number"),
+    "parts": ({"micro_batches": 3}, "--batch-size must be divisible by --micro-batches"),
+    "option": ({"dropuot": 0}, "the nearest option is --dropout"),
+    "strategy": ({"strategy": "onee"}, "the nearest is 'one'. Received: 'onee'"),
+}
+OWN_WRONG = {
+    "glue": [
+        ({"tasks": "qnly"}, "the nearest is 'qnli'. Received: 'qnly'"),
+        ({"tasks": "wnli"}, "--tasks has no WNLI: both papers leave it out"),
+        ({"tasks": ["rte", "RTE"]}, "--tasks must name each task once. Received: rte RTE"),
+        ({"protocol": "tup"}, "the nearest is 'tupe'. Received: 'tup'"),
+        ({"seeds": 1.5}, "--seeds must be an integer, or none."),
+        ({"learning_rates": ["fast"]}, "numbers above 0. Received: 'fast'"),
+        ({"learning_rates": ["0"]}, "numbers above 0. Received: '0'"),
+        ({"learning_rates": ["nan"]}, "numbers above 0. Received: 'nan'"),
+        ({"learning_rates": ["1e-4", "0.0001"]}, "must differ. Received: 1e-4 0.0001"),
+        ({"length": 3}, "--length must be an integer >= 6"),
+        ({"length": 25}, "--length must not be above 24, the most tokens that the preset's"),
+        ({"batch_size": None, "micro_batches": 3}, "Received: batch_size=32, micro_batches=3"),
+    ],
+    "squad": [
+        ({"length": 18}, "--length must hold 3 special tokens, a question of"),
+        ({"doc_stride": 34}, "Received: length=40, max_question_length=4, doc_stride=34"),
+        ({"learning_rate": "nan"}, "--learning-rate must be a number above 0. Received: nan"),
+        ({"extend": "repeet"}, "the nearest is 'repeat'. Received: 'repeet'"),
+        ({"dev": "no.json"}, "--dev must be a file of SQuAD v1.1 (JSON). Received: 'no.json', "),
+    ],
+    "seq2seq": [
+        ({"num_beams": 0}, "--num-beams must be an integer >= 1. Received: 0"),
+        ({"length_penalty": -1}, "--length-penalty must be a number >= 0. Received: -1.0"),
+        ({"label_smoothing": 1}, "--label-smoothing must be from 0 to below 1. Received: 1.0"),
+        ({"schedule": "inverse"}, "the nearest is 'inverse_sqrt'. Received: 'inverse'"),
+        ({"epochs": 2}, "--steps and --epochs both say how long to train"),
+        ({"target_length": 1}, "--target-length must be an integer >= 2"),
+        ({"size": "mini"}, "A preset brings its own size: leave out either PRESET or --size"),
+        ({"test": "no.tsv"}, "--test must be a file of pairs"),
+    ],
+}
+
+
+def test_settings_that_cannot_be_are_told_before_anything_is_begun(finished, tmp_path):
+    for options, expected in [*WRONG.values(), *OWN_WRONG[finished.name]]:
+        message = finished.refusal(tmp_path / "out", code=2, **options)
+        assert expected in message, options
+        assert len(message.splitlines()) == 1, message
+        assert not any(tmp_path.iterdir())
+
+
+def test_a_warmup_as_long_as_the_training_is_told(finished, tmp_path):
+    message = finished.refusal(tmp_path, warmup=500)
+    assert "--warmup must be a share, or a number below that of the steps" in message
+    assert "Received: warmup=500, " in message
+
+
+@pytest.mark.parametrize(
+    ("task", "words", "expected"),
+    [
+        (
+            "glue",
+            ["none", "--data", "no", "--tasks", "colla", "--learning-rates", "x", "-1"],
+            ["PRESET must", "--data must", "--tasks must", "Received: 'x'", "Received: '-1'"],
+        ),
+        (
+            "squad",
+            ["--dev", "no.json", "--length", "0"],
+            ["PRESET must be the", "--train must name", "--dev must be a", "--length must be"],
+        ),
+        (
+            "seq2seq",
+            ["--train", "no.tsv", "--position", "tupe_q"],
+            ["--train must be a file", "--valid must name a file of pairs", "--position must be"],
+        ),
+    ],
+)
+def test_all_mistakes_of_a_command_line_are_told_at_once(task, words, expected, tmp_path):
+    (tmp_path / "file").touch()
+    words = [*words, "--seeds", "0", "--out", tmp_path / "file"]
+    lines = commands.refusal(f"finetune {task}", *words, code=2).splitlines()
+    for part in [*expected, "--seeds must be", "--out must be a folder"]:
+        assert sum(part in line for line in lines) == 1, part
+    assert len(lines) == len(expected) + 2
+    assert all(line.startswith(f"finetune {task}: ") and "Received: " in line for line in lines)
+
+
+def test_presets_that_cannot_be_fine_tuned_are_told(finished, tmp_path):
+    message = finished.refusal(tmp_path / "out", preset=finished.folder)
+    assert "PRESET must be the folder of a preset of this package" in message
+    bare = shutil.copytree(finished.preset, tmp_path / "preset")
+    config = (bare / "config.json").read_text()
+    position = json.loads(config)["config"]["position"]
+    (bare / "config.json").write_text(config.replace(f'"{position}"', '"of_my_own"'))
+    if finished.name != "seq2seq":  # whose task names its method, too
+        assert "osition" in finished.refusal(tmp_path / "out", preset=bare)
+    for name in ("tokenizer.json", "preprocessor.json"):
+        (bare / name).unlink()
+    message = finished.refusal(tmp_path / "out", preset=bare)
+    assert "PRESET must have a tokenizer" in message
+    assert message.endswith("without tokenizer.json")
+
+
+def test_models_of_pairs_and_others_are_told_apart(tmp_path):
+    pairs = seq2seq_cases.save_preset(tmp_path / "pairs")
+    with pytest.raises(ValueError, match=r"a model of pairs is for `keras-tupe finetune seq2seq`"):
+        load_preset(pairs)
+    tokenizer = seq2seq_cases.model().preprocessor.tokenizer
+    backbone = TupeBackbone(tokenizer.vocabulary_size(), 1, 1, 4, 4)
+    text = TupeMaskedLMPreprocessor(tokenizer)
+    TupeMaskedLM(backbone, preprocessor=text).save_to_preset(str(tmp_path / "preset"))
+    write_pairs(tmp_path)
+    files = {name: tmp_path / f"{name}.tsv" for name in ("train", "valid")}
+    words = commands.words_of(tmp_path / "preset", out=tmp_path / "out", **files)
+    message = commands.refusal("finetune seq2seq", *words, code=2)
+    assert "PRESET must be that of a model of pairs, with a TupeSeq2SeqBackbone" in message
+    assert message.endswith("of TupeBackbone")
+
+
+# === The command ===
+
+
+def test_tasks_are_the_files_of_a_folder_each_with_a_help_of_its_own():
+    assert set(tasks_in(ROOM)) == {*CASES} == {x.stem for x in (ROOM / "tasks").glob("[!_]*.py")}
+    listed = commands.done("finetune", "--help")
+    for name in CASES:
+        told = commands.done(f"finetune {name}", "--help")
+        assert told.startswith(f"usage: finetune {name} ")
+        assert tasks_in(ROOM)[name].splitlines()[0] in listed
+        for field in dataclasses.fields(CASES[name].settings):
+            if "help" in field.metadata and not field.metadata["positional"]:
+                assert f"--{field.name.replace('_', '-')}" in told
+
+
+ONE_FILE = '''"""Draws a number. A task is this file, and nothing else is touched."""
+
+import dataclasses
+
+from training.command.settings import setting
+from training.finetune.settings import FinetuneSettings, inheriting
+
+
+@dataclasses.dataclass(frozen=True)
+@inheriting
+class Settings(FinetuneSettings):
+    """Settings of it."""
+
+    seeds: int = 2
+    scale: float = setting(1.0, "What the number is multiplied by.")
+
+
+def task(settings):
+    """Returns the `Task`."""
+    from training.finetune.task import Task
+
+    class Draw(Task):
+        position = "none"
+
+        def do(self, cell, folder):
+            return {"score": self.settings.scale * cell.settings["seed"]}
+
+        def results(self, out, done):
+            return {"scores": [one["score"] for one in done.values()]}
+
+        def report(self, results):
+            return [f"Scores: {results['scores']}"]
+
+        def draw(self, path, results):
+            path.write_text("picture")
+
+    return Draw(settings)
+'''
+
+
+def test_a_task_is_one_new_file(tmp_path, monkeypatch):
+    room = tmp_path / "finetune"
+    (room / "tasks").mkdir(parents=True)
+    (room / "tasks" / "drawn.py").write_text(ONE_FILE)
+    monkeypatch.setattr("training.finetune.__main__.__file__", str(room / "__main__.py"))
+    monkeypatch.setattr("training.finetune.tasks.__path__", [str(room / "tasks")])
+    assert "    drawn     Draws a number." in commands.done("finetune", "--help")
+    preset = glue_cases.save_preset(tmp_path / "preset")
+    words = commands.words_of(preset, scale=3, out=tmp_path / "out")
+    assert "Scores: [0.0, 3.0]" in commands.done("finetune drawn", *words)
+    ended = commands.run("finetune drawn", *words)
+    assert "2 of 2 runs are there already" in ended.err
+    message = commands.refusal("finetune drawn", *words, "--scale", "4")
+    assert message.endswith("Received: seed-0, scale: 3.0 -> 4.0")
+
+
+def test_a_task_that_is_not_there_and_old_names_are_told(capsys):
+    message = commands.refusal("finetune", "squat", "--seeds", "1", code=2)
+    assert message.endswith("the nearest is 'squad'. Received: squat --seeds 1")
+    for name in CASES:
+        with pytest.raises(SystemExit) as stop:
+            main([f"finetune_{name}", "runs/preset"])
+        assert stop.value.code == 2
+        assert f"is `keras-tupe finetune {name}` now" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_setting_is_thought_about(name):
+    """A new one must be put into `other` or into `no_matter`."""
+    case = CASES[name]
+    other, rest = COMMON_OTHER | case.other, COMMON_NO_MATTER | case.no_matter
+    if name == "seq2seq":
+        del rest["position_file"]  # by its content
+    assert set(vars(case.settings())) - {"position_file"} == {*other, *rest} - {"position_file"}
+    plain = case.settings().identity()
+    for setting, value in [*other.items(), *rest.items()]:
+        changed = case.settings(**{setting: value}).identity() != plain
+        assert changed == (setting in other), setting
+
+
+def test_a_part_of_the_rows_is_always_the_same_in_their_order():
+    part = part_of(160, 50)
+    np.testing.assert_array_equal(part, part_of(160, 50))
+    assert sorted(set(part)) == list(part) != list(range(50))
+    assert len(part) == 50
+    assert max(part) > 100
+    for limit in (None, 7, 9):
+        assert list(part_of(7, limit)) == list(range(7))
+    assert digest_of([("a", "b"), ("c", 1)]) != digest_of([("b", "a"), ("c", 1)])
+    assert digest_of([("a", 1)]) != digest_of([("a", 2)])

@@ -1,0 +1,157 @@
+"""Who attends to whom: layers under an attention pattern, beside the oracles of both."""
+
+import dataclasses
+
+import numpy as np
+from keras import ops
+
+from keras_tupe import attention_patterns
+from training.check.compare import in_float64, require, require_near
+from training.check.method import record
+from training.check.method.cases import (
+    BATCH,
+    WIDTH,
+    MethodLayers,
+    encoder,
+    inputs,
+    outputs,
+    random_ids,
+)
+
+LENGTHS = (3, 11)
+LAYERS = (0, 1, 2, 3)
+
+
+@dataclasses.dataclass(frozen=True)
+class PatternCase:
+    """A pattern under some options; `str` makes the test id."""
+
+    name: str
+    options: tuple = ()
+
+    @property
+    def record(self):
+        return attention_patterns.get(self.name)
+
+    def resolved(self):
+        return self.record.resolve(dict(self.options))
+
+    def arguments(self):
+        """Returns the arguments of an encoder or an attention layer."""
+        return {"attention_pattern": self.name, "pattern_options": dict(self.options)}
+
+    def allowed(self, length, layer):
+        """Returns the oracle's booleans `(length, length)`."""
+        options = self.resolved()
+        return np.array(
+            [
+                [self.record.allowed(i, j, length, layer, options) for j in range(length)]
+                for i in range(length)
+            ]
+        )
+
+    def __hash__(self):
+        return hash(repr(self))  # the value of an option may be a list
+
+    def __str__(self):
+        return "-".join([self.name, *(f"{name}={value}" for name, value in self.options)])
+
+
+def pattern_cases(name):
+    """Returns a pattern under its defaults and under each of its `other_options`."""
+    others = attention_patterns.get(name).other_options
+    return [PatternCase(name), *(PatternCase(name, tuple(sorted(x.items()))) for x in others)]
+
+
+def fitting_cases(method):
+    """Returns all cases of all patterns that a method is defined for.
+
+    Args:
+        method: its record.
+    """
+    names = [name for name in attention_patterns.PATTERNS if name not in method.refused_patterns]
+    return [case for name in names for case in pattern_cases(name)]
+
+
+def check_record(pattern):
+    """Checks the words of a pattern, that layers are told its oracle, and that each sees itself.
+
+    Args:
+        pattern: a `PatternCase`.
+    """
+    record.check_texts(pattern.record, record.PATTERN_FUNCTIONS)
+    options = pattern.resolved()
+    for layer in LAYERS:
+        visible = pattern.record.visible(layer, options)
+        for length in (1, *LENGTHS):
+            wanted = pattern.allowed(length, layer)
+            require(wanted.diagonal().all(), "Every token must see itself.")
+            if visible is None:
+                found = np.ones_like(wanted)
+            else:
+                numbers = ops.arange(length, dtype="int32")
+                found = visible.allowed(numbers[:, None], numbers[None, :])
+                found = np.broadcast_to(ops.convert_to_numpy(found), wanted.shape)
+            require(
+                (found == wanted).all(),
+                f"`visible` of layer {layer} must be what `allowed` says, for {length} tokens too.",
+            )
+
+
+def check_scores(case, pattern, layer=1, lengths=LENGTHS):
+    """Compares scores with those of the method's oracles under the pattern's.
+
+    Args:
+        case: a `Case`.
+        pattern: a `PatternCase`.
+        layer: number of the layer.
+        lengths: tokens per row.
+    """
+    layers = MethodLayers(case, "float64", pattern=pattern, layer=layer)
+    for length in lengths:
+        if length < pattern.resolved().get("num_global", 0):
+            continue
+        tokens = np.random.default_rng(length).normal(size=(BATCH, length, WIDTH))
+        _, scores, _ = layers.run(tokens)
+        allowed = pattern.allowed(length, layer)
+        logits = layers.oracle(tokens)
+        if pattern.resolved().get("separate_global"):
+            count = pattern.resolved()["num_global"]
+            logits[:, :, :count] = layers.oracle(tokens, prefix="global_")[:, :, :count]
+        require((scores[..., ~allowed] == 0).all(), "What is not seen must get exactly zero.")
+        wanted = layers.scores_of(np.where(allowed, logits, -np.inf))
+        what = f"With {length} tokens under {pattern}, scores differ from the oracles'"
+        require_near(scores, wanted, in_float64(1e-12), what)
+
+
+def check_future(case):
+    """Checks that no bit of an output of a causal encoder depends on a later token.
+
+    Args:
+        case: a `Case`.
+    """
+    for pattern in fitting_cases(case.method):
+        seen = pattern.record.visible(1, pattern.resolved())
+        if seen is None or not seen.is_causal or (seen.has_window and not seen.num_global):
+            continue  # a window alone is part of the one with global tokens
+        model = encoder(case, num_layers=2, **pattern.arguments())
+        ids = random_ids(2, 9)
+        before = outputs(model, inputs(ids))[0]
+        for last in (0, 3, 7):
+            changed = ids.copy()
+            changed[:, last + 1 :] = (ids[:, last + 1 :] + 1 + last) % model.vocabulary_size
+            after = outputs(model, inputs(changed))[0]
+            same = (before[:, : last + 1] == after[:, : last + 1]).all()
+            require(same, f"Under {pattern}, a token must not see what comes after it.")
+            moved = (before[:, last + 1 :] != after[:, last + 1 :]).any()
+            require(moved, "Later tokens must see themselves.")
+
+
+def check_patterns(case):
+    """Compares scores under all patterns, see `check_scores`.
+
+    Args:
+        case: a `Case`.
+    """
+    for pattern in fitting_cases(case.method):
+        check_scores(case, pattern)

@@ -1,0 +1,113 @@
+"""Logits, biases and scores stay in at least float32, inside a whole encoder."""
+
+import functools
+
+import keras
+import numpy as np
+from keras import ops
+
+from training.check.compare import require, require_near
+from training.check.method.cases import encoder, inputs, random_ids
+
+GIVEN = inputs(random_ids(3, 7), lengths=[7, 4, 0])  # one row is padding alone
+
+
+def watch_attention(model):
+    """Returns a list that the next call fills with what each block's logits are made of."""
+    seen = []
+    for index in range(model.num_layers):
+        attention = model.get_layer(f"block_{index}").attention
+
+        given = {}
+
+        def watched(parts, block, given=given, logits_of=attention._logits):
+            logits = logits_of(parts, block)
+            made_of = keras.tree.flatten([parts.rows, parts.keys, parts.whole])
+            seen.append({**given, "terms": made_of, "logits": logits})
+            return logits
+
+        def called(x, given=given, call=attention.call, **more):
+            terms = {"bias": more.get("position_bias"), "shared": more.get("shared_positions")}
+            given.update({name: x for name, x in terms.items() if x is not None})
+            return call(x, **more)
+
+        attention._logits, attention.call = watched, called
+    return seen
+
+
+def _dtypes(tensors):
+    return {keras.backend.standardize_dtype(tensor.dtype) for tensor in keras.tree.flatten(tensors)}
+
+
+def values(tensor):
+    """Returns a tensor as an array in float64."""
+    return ops.convert_to_numpy(ops.cast(tensor, "float64"))
+
+
+def check_dtypes(case, policy):
+    """Checks that logits, what they are made of and scores are in at least float32.
+
+    Args:
+        case: a `Case`.
+        policy: dtype policy of the encoder, such as `"mixed_float16"`.
+    """
+    model = encoder(case, policy, num_layers=1)
+    seen = watch_attention(model)
+    answer = model(GIVEN)
+    require(len(seen) == model.num_layers, "Logits must be made once per block.")
+    compute = keras.dtype_policies.get(policy).compute_dtype
+    expected = "float64" if compute == "float64" else "float32"
+    for block in seen:
+        for name, tensors in block.items():
+            found = _dtypes(tensors)
+            require(
+                found == {expected},
+                f"Under the policy {policy}, the {name} of attention must be in {expected}. "
+                f"Received: {sorted(found)}.",
+            )
+    found = _dtypes(answer["sequence_output"])
+    require(found == {compute}, f"The output must be in {compute}. Received: {sorted(found)}.")
+    attention = model.get_layer("block_0").attention
+    given = {
+        "position_bias": seen[0].get("bias"),
+        "shared_positions": seen[0].get("shared"),
+    }
+    found = _dtypes(attention.scores(ops.ones((1, 7, 10), compute), **given))
+    require(found == {expected}, f"Scores must be in {expected}. Received: {sorted(found)}.")
+
+
+def check_half_precision(case, policy):
+    """Checks that half precision rounds no position term and gives finite outputs.
+
+    Args:
+        case: a `Case`.
+        policy: `"mixed_float16"` or `"mixed_bfloat16"`.
+    """
+    model = encoder(case, policy)
+    seen = watch_attention(model)
+    answer = model(GIVEN)
+    exact_answer, exact_seen, _ = _exact(case, id(case.method))
+    for one, other in zip(seen, exact_seen, strict=True):
+        for name in ("bias", "shared"):
+            got, wanted = (keras.tree.flatten(block.get(name)) for block in (one, other))
+            for tensor, reference in zip(got, wanted, strict=True):
+                if reference is not None:
+                    what = f"Under the policy {policy}, the {name} of attention is rounded"
+                    require_near(values(tensor), values(reference), 1e-6, what)
+    for name in ("sequence_output", "pooled_output"):
+        got, wanted = values(answer[name]), values(exact_answer[name])
+        require(np.isfinite(got).all(), f"Under the policy {policy}, {name} must be finite.")
+        difference = np.abs(got - wanted).mean()
+        require(
+            difference < 0.05,
+            f"Under the policy {policy}, {name} must be near that in float32. Received: a mean "
+            f"difference of {difference:.2g}.",
+        )
+
+
+@functools.cache
+def _exact(case, method_id):
+    """Returns what `logits` takes and gives, and the outputs, in float32."""
+    model = encoder(case, "float32")
+    seen = watch_attention(model)
+    return model(GIVEN), seen, case.method

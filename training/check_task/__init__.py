@@ -1,1 +1,0 @@
-"""What a task promises, checked for a file anywhere."""

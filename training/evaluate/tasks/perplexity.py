@@ -1,0 +1,255 @@
+"""How well a causal language model predicts text, and how that depends on the position.
+
+    keras-tupe evaluate perplexity runs/rope/preset --data long_rows --out results/rope
+
+`--data` is what `keras-tupe prepare` made with the preset's vocabulary; its rows may be longer than
+those that the model was trained on, to see whether it can use, or bears, more context than it has
+ever seen. A method with a table of positions reads no more of each row than it has positions for.
+
+The folder gets `results.json` (losses in nats; perplexity per token, and per character of text,
+which does not depend on the vocabulary; the loss in bins of positions) and `positions.png`.
+"""
+
+import dataclasses
+import math
+import time
+
+import numpy as np
+
+from training.command.checks import COUNT, COUNT_OR_ZERO
+from training.command.settings import setting
+from training.command.tables import table
+from training.evaluate import task
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(task.Settings):
+    """Settings of perplexity."""
+
+    data: str | None = setting(None, "Folder of rows, made by `keras-tupe prepare`.")
+    split: str = setting("valid", "Which rows.", one_of=("valid", "train"))
+    rows: int | None = setting(None, "Rows to read, from the first on. Default: all.", rule=COUNT)
+    bins: int = setting(16, "Parts that the positions of a row are divided into.", rule=COUNT)
+    batch_tokens: int = setting(16_384, "Tokens that the model gets at once.", rule=COUNT)
+    memory_length: int | None = setting(
+        None,
+        "Tokens of the memory before each segment; it may be longer than that of training. "
+        "Default: the preset's.",
+        rule=COUNT_OR_ZERO,
+    )
+    segment_length: int | None = setting(
+        None, "Tokens of a segment. Default: the preset's.", rule=COUNT
+    )
+
+    content = "made by `keras-tupe prepare`"
+
+
+def measure(settings, preset, folder):
+    """Measures the losses of all tokens."""
+    from keras_tupe import TupeCausalLM
+    from keras_tupe.data import PreparedRows
+    from training.presets.folder import check_same_vocabulary
+    from training.presets.load import load_preset
+
+    model, text = load_preset(preset)
+    if not isinstance(model, TupeCausalLM):
+        raise ValueError(
+            "PRESET must be a causal language model, which predicts each token from those before "
+            "it, as `keras-tupe pretrain --objective causal_lm` makes one. "
+            f"Received: {preset!r}, a {type(model).__name__}"
+        )
+    model = _with_memory(model, settings)
+    rows = PreparedRows(settings.data, settings.split)
+    check_same_vocabulary(preset, model.backbone.vocabulary_size, rows.vocabulary)
+    length, backbone = rows.length - 1, model.backbone
+    if backbone.has_length_limit:
+        length = min(length, backbone.max_sequence_length)
+    start = time.monotonic()
+    by_position, by_row = _sums(model, rows, length, settings)
+    results = {
+        "preset": preset,
+        "position": backbone.position,
+        "attention_pattern": backbone.attention_pattern,
+        "memory_length": backbone.memory_length,
+        "segment_length": backbone.segment_length,
+        "trained_length": getattr(text, "sequence_length", None),
+        "row_tokens": rows.length,
+        "positions": length,
+        "seconds": time.monotonic() - start,
+        **summary(*by_position, settings.bins),
+    }
+    return task.Measured(results, tuple(by_row), by_row[1].tolist())
+
+
+def _with_memory(model, settings):
+    """Returns the model with the memory that is asked for."""
+    from keras_tupe import with_memory_length
+
+    memory, segment = settings.memory_length, settings.segment_length
+    if memory is None and segment is None:
+        return model
+    memory = memory if memory is not None else model.backbone.memory_length
+    try:
+        return with_memory_length(model, memory, segment)
+    except ValueError as error:
+        raise ValueError(f"--memory-length, --segment-length: {error}") from None
+
+
+def _sums(model, rows, length, settings):
+    """Returns sums of losses, tokens and characters by position, and of the first two by row."""
+    import keras
+
+    from keras_tupe.data import NextTokens
+    from training.finetune.forward import Forward
+    from training.presets.load import TokenLosses
+
+    vocabulary = rows.vocabulary
+    rule = NextTokens(vocabulary.size, vocabulary.pad_id, vocabulary.end_id)
+    forward = Forward(TokenLosses(model))
+    size = max(settings.batch_tokens // length, 1)
+    count = min(settings.rows or len(rows), len(rows))
+    fills = keras.backend.backend() == "jax"  # which compiles for every shape
+    by_position, by_row = np.zeros((3, length)), np.zeros((2, count))
+    for first in range(0, count, size):
+        numbers = np.arange(first, first + size if fills else min(first + size, count))
+        token_ids = rows[np.minimum(numbers, count - 1)]
+        inputs, labels, weights = rule.examples(token_ids, numbers, 0)
+        weights = weights * (numbers < count)[:, np.newaxis]
+        inputs = {name: ids[:, :length] for name, ids in inputs.items()}
+        labels, weights = labels[:, :length], weights[:, :length].astype("float64")
+        losses = forward({**inputs, "labels": labels}).astype("float64")
+        losses = np.where(weights > 0, losses, 0)
+        by_position += [
+            (losses * weights).sum(axis=0),
+            weights.sum(axis=0),
+            (vocabulary.characters[labels] * weights).sum(axis=0),
+        ]
+        used = numbers[numbers < count]
+        sums = [(losses * weights).sum(axis=1), weights.sum(axis=1)]
+        by_row[:, used] = np.array(sums)[:, : len(used)]
+    if not np.isfinite(by_position).all():
+        raise ValueError(
+            "The losses of a model must be finite numbers; its weights are damaged, or its "
+            "training diverged. Received: losses that are infinite or undefined"
+        )
+    return by_position, by_row
+
+
+def summary(losses, tokens, characters, bins):
+    """Returns what results tell of sums by position: means of all, and of bins of positions.
+
+    A bin has `first` and `last`, the numbers of tokens that a prediction is made from; its loss is
+    `None` without tokens.
+
+    Args:
+        losses, tokens, characters: sums `(length,)`.
+        bins: how many bins at most, of about equal width.
+    """
+    from keras_tupe.objectives import get
+
+    edges = np.unique(np.linspace(0, len(losses), bins + 1).round().astype(int))
+    found = []
+    for first, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        count = tokens[first:end].sum()
+        loss = float(losses[first:end].sum() / count) if count else None
+        found.append({"first": first + 1, "last": end, "tokens": int(count), "loss": loss})
+    loss = float(losses.sum() / max(tokens.sum(), 1))
+    of_token = characters.sum() / max(tokens.sum(), 1)
+    return {
+        "tokens": int(tokens.sum()),
+        "characters": int(characters.sum()),
+        "loss": loss,
+        "numbers": get("causal_lm").numbers(loss, of_token or math.inf),
+        "bins": found,
+    }
+
+
+def report(results):
+    """Returns a table of positions, and what it is of."""
+    rows = [
+        [f"{one['first']:,} to {one['last']:,}", f"{one['tokens']:,}", *_loss(one["loss"])]
+        for one in results["bins"]
+    ]
+    numbers = ", ".join(f"{name} {value:.4g}" for name, value in results["numbers"].items())
+    lines = [
+        table(["tokens before", "tokens", "loss", "perplexity"], rows),
+        "",
+        f"{results['tokens']:,} tokens in {results['seconds']:,.0f} s: loss {results['loss']:.4f} "
+        f"nats, {numbers}.",
+    ]
+    read = results["positions"]
+    if read < results["row_tokens"] - 1:
+        lines.append(
+            f"The method has {read:,} positions: the first {read:,} tokens of each row were read."
+        )
+    return "\n".join(lines)
+
+
+def _loss(loss):
+    return ["-", "-"] if loss is None else [f"{loss:.4f}", f"{math.exp(min(loss, 700)):.4g}"]
+
+
+def draw_positions(path, runs, trained_length=None, styles=None):
+    """Draws perplexity against the number of tokens that a prediction is made from.
+
+    Args:
+        path: PNG file to write.
+        runs: dictionary of label -> list of what `summary` returned, one for each seed. A line is
+            the mean of the seeds' losses, its band from the lowest to the highest.
+        trained_length: tokens of the rows of training, which a line marks; `None` if unknown.
+        styles: dictionary of label -> keywords of `plot`. Defaults to a color each.
+    """
+    from matplotlib.figure import Figure
+
+    from training.command.pictures import save
+
+    figure = Figure(figsize=(8.5, 4.8), layout="constrained")
+    axes = figure.add_subplot()
+    for number, (label, results) in enumerate(runs.items()):
+        style = {"color": f"C{number % 10}", **(styles or {}).get(label, {})}
+        middles, losses = curves(results)
+        values, mean = np.exp(losses), np.exp(losses.mean(axis=0))
+        axes.plot(middles, mean, "o", markersize=4, color=style["color"], linestyle="none")
+        axes.plot(middles, mean, label=f"{label}: {mean[-1]:.3g} at the end", **style)
+        if len(results) > 1:
+            low, high = values.min(axis=0), values.max(axis=0)
+            axes.fill_between(middles, low, high, color=style["color"], alpha=0.15, lw=0)
+    if trained_length is not None:
+        axes.axvline(trained_length, color="black", linestyle="--", linewidth=1)
+        words = {"ha": "right", "va": "top", "rotation": 90, "fontsize": 8}
+        place = {"transform": axes.get_xaxis_transform()}
+        axes.text(trained_length, 0.99, "rows of training ", **words, **place)
+    axes.set_yscale("log")
+    for axis in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        axis(lambda value, _: f"{value:g}")
+    axes.set_xlabel("tokens that a prediction is made from (middle of a bin)")
+    axes.set_ylabel("perplexity per token (logarithmic)")
+    axes.set_title("held-out perplexity by position")
+    axes.grid(alpha=0.3, which="both")
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))
+    save(figure, path)
+
+
+def curves(results):
+    """Returns the middles of the bins that have tokens, and the losses `(seeds, bins)`."""
+    used = [n for n, one in enumerate(results[0]["bins"]) if one["loss"] is not None]
+    bins = [[result["bins"][number] for number in used] for result in results]
+    middles = [(one["first"] + one["last"]) / 2 for one in bins[0]]
+    return np.array(middles), np.array([[one["loss"] for one in row] for row in bins])
+
+
+def _draw(path, found):
+    lengths = {one.results["trained_length"] for one in found.values()}
+    runs = {label: [one.results] for label, one in found.items()}
+    draw_positions(path, runs, lengths.pop() if len(lengths) == 1 else None)
+
+
+TASK = task.Task(
+    measure,
+    report,
+    _draw,
+    picture="positions.png",
+    makes=(),
+    score_name="loss (nats)",
+    score=lambda losses, tokens: losses.sum() / tokens.sum(),
+)

@@ -1,1 +1,0 @@
-"""`keras-tupe evaluate_perplexity`: how well a causal preset predicts text, by position."""

@@ -1,1 +1,0 @@
-"""`keras-tupe evaluate_sts`: how well vectors of texts agree with people on similarity."""

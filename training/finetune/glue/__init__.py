@@ -1,0 +1,1 @@
+"""GLUE: papers' protocols, rows, runs over learning rates and seeds, tables."""

@@ -1,0 +1,151 @@
+"""The settings that all tasks of `keras-tupe finetune` share, and their checks."""
+
+import dataclasses
+import os
+
+from training.command.checks import (
+    COUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SHARE,
+    not_there,
+    uneven_micro_batches,
+    wrong_fields,
+    wrong_out,
+)
+from training.command.settings import counting, setting
+from training.machine import settings as machine
+from training.presets.checks import preset_problems
+
+_WARMUP = (
+    "a share from 0 to below 1, or a whole number of steps",
+    lambda value: 0 <= value < 1 or (value < 2**53 and value == int(value)),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class FinetuneSettings:
+    """What every task asks for; a task gives a field another default, see `inheriting`."""
+
+    preset: str | None = setting(
+        None,
+        "Folder of a preset with a tokenizer, as training.pretrain makes it.",
+        positional=True,
+        counts=False,
+    )
+    out: str | None = setting(
+        None, "Folder of the runs; the same command continues what is there.", counts=False
+    )
+    position_file: str | None = setting(
+        None,
+        "Python file that defines the preset's positional method, if it is your own.",
+        counts=False,
+    )
+    # === Training ===
+    limit: int | None = setting(
+        None, "Most rows to train on, always the same ones. Default: all.", rule=COUNT, counts=False
+    )
+    epochs: int | None = setting(None, "Passes over the rows.", rule=COUNT)
+    batch_size: int | None = setting(None, "Rows per step, all replicas together.", rule=COUNT)
+    warmup: float | None = setting(
+        None, "Share of the steps in which the learning rate rises, or their number.", rule=_WARMUP
+    )
+    weight_decay: float = setting(0.01, "Factor of the decoupled weight decay.", rule=NOT_NEGATIVE)
+    clip_norm: float = setting(1.0, "Largest norm of all gradients together.", rule=POSITIVE)
+    dropout: float = setting(
+        0.1, "Dropout rate of the encoder and before the last layer.", rule=SHARE
+    )
+    seeds: int | None = setting(None, "Runs; their seeds are 0, 1, ...", rule=COUNT, counts=False)
+    # === Machine ===
+    strategy: str = machine.strategy()
+    precision: str = machine.precision()
+    xla: str = machine.xla()
+    micro_batches: int = machine.micro_batches()
+    remat: bool = machine.remat()
+    deterministic: bool = machine.deterministic()
+
+    purpose = "the tasks' texts"  # of the preset's tokenizer
+
+    def problems(self):
+        """Returns a sentence for each mistake."""
+        wrong = wrong_fields(self)
+        found = [*wrong.values(), *self.own_problems(wrong)]
+        if self.batch_size and not wrong.keys() & {"batch_size", "micro_batches"}:
+            found += uneven_micro_batches(self.batch_size, self.micro_batches)
+        return found + wrong_out(self.out, "the runs") + self.preset_problems(wrong)
+
+    def own_problems(self, wrong):
+        """Returns a sentence for each mistake in what the task alone asks for.
+
+        By `wrong` the names of fields that are refused already are known.
+        """
+        return []
+
+    def preset_problems(self, wrong):
+        """Returns a sentence for each mistake in the preset, or in what must fit it."""
+        config, found = preset_problems(self.preset, self.purpose, self.position_file)
+        return found + (self.misfits(config, wrong) if config else [])
+
+    def misfits(self, config, wrong):
+        """Returns a sentence for each setting that does not fit the preset's configuration."""
+        return []
+
+    def identity(self):
+        """Returns the settings that change what comes out, a dictionary of JSON values.
+
+        Preset and rows are left out: they count by their content.
+        """
+        return counting(self)
+
+
+def inheriting(owner):
+    """Decorates a class of settings: a field of the parents with a bare default keeps its help."""
+    known = {
+        x.name: x
+        for y in owner.__mro__[1:]
+        for x in getattr(y, "__dataclass_fields__", {}).values()
+    }
+    for name in owner.__annotations__:
+        default = vars(owner).get(name)
+        if name in known and not isinstance(default, dataclasses.Field):
+            setattr(owner, name, dataclasses.field(default=default, metadata=known[name].metadata))
+    return owner
+
+
+def wrong_files(settings, what, *needed, besides=()):
+    """Returns a sentence for each setting that does not name a file; others may be left out."""
+    found = []
+    for name in (*needed, *besides):
+        path = getattr(settings, name)
+        if path is None and name in needed:
+            found.append(f"--{name} must name {what}. Received: none")
+        elif path is not None and not os.path.isfile(path):
+            found.append(f"--{name} must be {what}. Received: {not_there(path)}")
+    return found
+
+
+def too_long(length, config, can_take, reason):
+    """Returns a sentence if rows are longer than what a preset knows, and nothing helps.
+
+    Args:
+        length: tokens of a row, or `None`.
+        config: the settings of its encoder.
+        can_take: function of method and options -> whether they take rows of any length.
+        reason: what the sentence says after the method's name.
+    """
+    limit = config.get("max_sequence_length")
+    if length is None or not isinstance(limit, int) or length <= limit:
+        return []
+    from keras_tupe import positions
+
+    method = positions.METHODS.get(config["position"])
+    try:
+        # an unknown method, or options of another one, are told when the preset is loaded
+        if method is None or can_take(method, method.resolve(config["position_options"])):
+            return []
+    except ValueError:
+        return []
+    return [
+        f"--length must not be above {limit}, the most tokens that the preset's "
+        f"{config['position']!r} {reason} Received: length={length}"
+    ]

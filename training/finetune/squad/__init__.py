@@ -1,0 +1,1 @@
+"""SQuAD v1.1: windows of passages, answers and their scores."""

@@ -1,1 +1,0 @@
-"""`keras-tupe finetune_squad`: a preset on SQuAD v1.1."""
