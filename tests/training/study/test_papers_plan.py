@@ -265,16 +265,16 @@ def test_a_graft_compares_the_given_preset_at_its_own_length_only(tmp_path):
         "--graft",
         "qkr_4",
         "--out",
-        "O/grafted",
+        "O/grafted/preset",
         "--graft-options",
         '{"k": 3}',
     ]
-    assert put_in.makes == "O/grafted"
+    assert put_in.folder == "grafted"
     unclipped = cases.graft_text().replace("qkr_4:k=3", "qkr_4")
     put_in_all = cases.plan_of(cases.write(tmp_path, unclipped, "unclipped"), out="O").commands[0]
     assert put_in_all.words[-2:] == ["--graft-length", "32"]  # else far distances were one
-    pairs = [(one.words[0], one.words[one.words.index("--length") + 1]) for one in others]
-    assert pairs == [("PRESET", "24"), ("O/grafted", "24"), ("O/grafted", "32")]
+    pairs = [(one.words[1], one.words[one.words.index("--length") + 1]) for one in others]
+    assert pairs == [("PRESET", "24"), ("O/grafted/preset", "24"), ("O/grafted/preset", "32")]
 
 
 def test_a_preset_that_is_given_is_reckoned_with(tmp_path):
