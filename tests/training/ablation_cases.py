@@ -5,7 +5,7 @@ import json
 
 import commands
 
-from keras_tupe.data import write_sealed_json
+from keras_tupe.data.rows.json_record import write_sealed_json
 from training.command.variant import parse
 from training.pretrain.settings import Settings
 from training.studies.ablation.tasks import Task

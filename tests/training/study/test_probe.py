@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from run_cases import cells, picture
 
-from keras_tupe.data import read_sealed_json, write_sealed_json
+from keras_tupe.data.rows.json_record import read_sealed_json, write_sealed_json
 from training.studies.probe.settings import Settings
 from training.studies.probe.tasks import TASKS
 
