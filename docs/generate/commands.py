@@ -256,7 +256,11 @@ def _sections(settings):
     found = {}
     for owner in filter(dataclasses.is_dataclass, reversed(settings.__mro__)):  # parents first
         heading = None
-        for line in inspect.getsource(owner).splitlines():
+        try:
+            lines = inspect.getsource(owner).splitlines()
+        except OSError:  # it was made of the fields of others
+            continue
+        for line in lines:
             if section := _SECTION.match(line):
                 heading = section[1]
             elif (field := _FIELD.match(line)) and heading and field[1] not in found:
