@@ -37,7 +37,7 @@ def squad_cost(settings, length, size, position, device):
     """Returns the cost of fine-tuning one preset on SQuAD at one length.
 
     Args:
-        settings: a `Squad` of `training.experiment`.
+        settings: a `Squad` of an experiment.
         length: tokens per window.
         size, position, device: as of `glue_cost`.
     """
