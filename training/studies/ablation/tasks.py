@@ -13,8 +13,7 @@ from training.command.without_keras import without_keras
 from training.command.words import option_words, words
 from training.evaluate.tasks import blimp, perplexity
 from training.finetune.glue.protocol import GLUE_TASKS, PROTOCOLS
-from training.finetune.tasks import glue as glue
-from training.finetune.tasks import squad as squad
+from training.finetune.tasks import glue, squad
 
 with without_keras():
     from keras_tupe._json_file import read_json_object
