@@ -123,7 +123,7 @@ def test_an_origin_is_the_command_as_it_is_typed_today_with_commit_and_machine(f
     record["machine"] = {"cpu": "a CPU", "cores": 2, "gpu": None}
     (folder / "results" / "run.json").write_text(json.dumps(record))
     assert made(folder, "```{result-origin} run.json\n```\n") == (
-        "```bash\nkeras-tupe ablate --glue-options '--seeds 1 --epochs 2' \\\n"
+        "```bash\nkeras-tupe study ablation --glue-options '--seeds 1 --epochs 2' \\\n"
         f"    --steps {'9' * 80}\n```\n\n"
         "Commit `0123456`; 2 cores of a CPU; no GPU; 2 h 1 min in all; "
         "file: {source}`benchmarks/results/run.json`.\n"
