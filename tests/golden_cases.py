@@ -22,3 +22,12 @@ def assert_close(ours, theirs, tolerance):
     """Compares arrays on the scale of the largest number in the second."""
     scale = np.abs(theirs[np.isfinite(theirs)]).max()
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance * max(1, scale))
+
+
+def built(layer, width, values):
+    """Builds a layer of states of a width, and sets weights by path; returns those not given."""
+    layer.build((None, None, width))
+    ours = {weight.path.partition("/")[2]: weight for weight in layer.trainable_weights}
+    for path, value in values.items():
+        ours.pop(path).assign(value)
+    return sorted(ours)

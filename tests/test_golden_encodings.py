@@ -4,7 +4,7 @@ import ast
 
 import numpy as np
 import pytest
-from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
+from golden_cases import DTYPES, GOLDEN, assert_close, built, skip_float64_on_jax
 from keras import ops
 
 from keras_tupe.positions import Dims, get
@@ -30,16 +30,6 @@ def test_alibi(heads, released):
     assert_close(ops.convert_to_numpy(bias)[0], released[f"alibi/{heads}"], 1e-10)
 
 
-def set_weights(layer, values):
-    """Sets weights by the ends of their paths; all that are given are there."""
-    given = dict(values)
-    for weight in layer.weights:
-        name = weight.path.partition("/")[2]
-        if name in given:
-            weight.assign(given.pop(name))
-    assert not given
-
-
 @pytest.mark.parametrize(("dtype", "tolerance"), DTYPES)
 @pytest.mark.parametrize("side", ["both", "causal"])
 def test_data_dependent_alibi(side, dtype, tolerance, released):
@@ -49,11 +39,10 @@ def test_data_dependent_alibi(side, dtype, tolerance, released):
     )
     x = ops.cast(released["data_dependent_alibi/hidden_states"], dtype)
     layer = ForgetfulAttention(HEADS, DIM, bidirectional=side == "both", dtype=dtype)
-    layer.build(x.shape)
     sides = 2 if side == "both" else 1  # theirs are the heads of one side, then of the other
     values = {"key/gate_kernel": kernel.reshape(-1, sides, HEADS).swapaxes(1, 2)}
     values |= {"key/gate_bias": bias.reshape(sides, HEADS).T}
-    set_weights(layer, {**values, "query/kernel": np.zeros((HEADS * DIM, HEADS, DIM))})
+    built(layer, HEADS * DIM, {**values, "query/kernel": np.zeros((HEADS * DIM, HEADS, DIM))})
     logits = layer.all_logits(layer.query_dense(x), layer.key_dense(x), None, None)
     seen = np.tril(np.ones((LENGTH, LENGTH))) if side == "causal" else 1
     got, wanted = ops.convert_to_numpy(logits) * seen, theirs * seen
@@ -68,8 +57,7 @@ def test_pope(dtype, tolerance, released):
         ops.cast(np.swapaxes(released[f"pope/{name}"], 1, 2), dtype) for name in ("query", "key")
     )
     layer = PolarAttention(HEADS, DIM, dtype=dtype)
-    layer.build((None, None, HEADS * DIM))
-    set_weights(layer, {"phase": released["pope/phase"]})
+    built(layer, HEADS * DIM, {"phase": released["pope/phase"]})
     angles = PolarAngles(DIM, dtype=dtype)(np.zeros((1, LENGTH, HEADS * DIM)))
     got = ops.convert_to_numpy(layer.all_logits(query, key, None, angles)) * DIM**0.5
     assert_close(got, released["pope/products"], tolerance)
@@ -101,7 +89,6 @@ def test_attention_of_modernbert(dtype, tolerance, released):
     for layer in range(4):
         dims = Dims(HEADS, DIM, LENGTH, dtype=dtype, layer_index=layer, **pattern)
         attention, angles = method.attention(dims, options), method.shared(dims, options)(x)
-        attention.build(x.shape)
         theirs = {
             name.removeprefix(f"modernbert/{layer}/"): value for name, value in released.items()
         }
@@ -111,7 +98,7 @@ def test_attention_of_modernbert(dtype, tolerance, released):
         values["output/bias"] = theirs["Wo/bias"]
         for name, kernel, bias in zip(("query", "key", "value"), kernels, biases, strict=True):
             values |= {f"{name}/kernel": kernel, f"{name}/bias": bias}
-        set_weights(attention, values)
+        built(attention, HEADS * DIM, values)
         scores = ops.convert_to_numpy(attention.scores(x, shared_positions=angles))
         assert (scores[0, 0, 0, -1] > 0) == (layer % 3 == 0)
         assert_close(scores, theirs["scores"], tolerance)

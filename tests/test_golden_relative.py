@@ -5,20 +5,11 @@ Shaw's method and Huang's method 4 are compared in `convert/hugging_face/test_go
 
 import numpy as np
 import pytest
-from golden_cases import DTYPES, GOLDEN, skip_float64_on_jax
+from golden_cases import DTYPES, GOLDEN, built, skip_float64_on_jax
 from keras import ops
 
 from keras_tupe.positions.deberta import DisentangledAttention
 from keras_tupe.positions.xlnet import RelativeSinusoids, XLNetAttention
-
-
-def built(layer, width, values):
-    """Builds an attention layer and sets all its weights by path; returns those not given."""
-    layer.build((None, None, width))
-    ours = {weight.path.partition("/")[2]: weight for weight in layer.trainable_weights}
-    for path, value in values.items():
-        ours.pop(path).assign(value)
-    return sorted(ours)
 
 
 def normalized(x, epsilon, gamma, beta):

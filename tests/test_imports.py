@@ -42,6 +42,7 @@ MAY_IMPORT = {
         "models",
         "_finite",
         "_json_file",
+        "_new_folder",
         "_keras_private",
     },
     "analysis": {"_finite", "attention_patterns", "layers", "models", "trunk"},
@@ -195,7 +196,7 @@ def test_importing_the_package_does_not_import_tensorflow_or_what_needs_it():
 @pytest.mark.parametrize(
     "name",
     [
-        *("evaluate", "experiment", "finetune", "pretrain"),
+        *("evaluate", "finetune", "pretrain"),
     ],
 )
 def test_commands_that_train_need_no_matplotlib(name):

@@ -18,7 +18,7 @@ import collections, sys
 import keras_tupe, pytest
 from keras_tupe import positions
 from training.draw.sources import load_method
-from training.gallery.__main__ import Settings
+from docs.generate.gallery import Settings
 from training.machine.cost import slower
 from docs.tables import method_table
 from training.command.variant import parse

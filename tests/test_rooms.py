@@ -19,11 +19,9 @@ LOWER_ROOMS = ("command", "machine", "presets", "finetune", "study")
 MAY_IMPORT = {
     "compare": {"pretrain"},
     "demo": {"draw", "evaluate", "query", "list"},
-    "experiment": {"studies", "pretrain", "evaluate"},
     "finetune": {"pretrain"},
-    "gallery": {"draw", "quickstart"},
     "list": {"study"},
-    "studies": {"pretrain", "evaluate"},
+    "studies": {"convert", "evaluate", "pretrain"},
     "quickstart": {"export", "pretrain"},
 }
 # Beginnings of names that files of one folder share: a registry, the class files of KerasHub, the

@@ -22,8 +22,9 @@ from training.command.without_keras import version
 
 _FOLDER = pathlib.Path(__file__).parent
 # Names of before -> what to write.
-_MOVED = {
+MOVED = {
     "ablate": "study ablation",
+    "experiment": "study",
     "probe": "study probe",
     "prune": "study prune",
     "check_method": "check",
@@ -34,7 +35,7 @@ _MOVED = {
     "evaluate_perplexity": "evaluate perplexity",
     "evaluate_sts": "evaluate sts",
 }
-_MOVED |= {f"finetune_{task}": f"finetune {task}" for task in ("glue", "squad", "seq2seq")}
+MOVED |= {f"finetune_{task}": f"finetune {task}" for task in ("glue", "squad", "seq2seq")}
 
 
 def commands():
@@ -81,9 +82,9 @@ def main(arguments=None):
         print(f"keras-tupe {version()}")
         return
     name, known = words[0].replace("-", "_"), commands()
-    if name in _MOVED:
+    if name in MOVED:
         print(
-            f"keras-tupe: `{name}` is `keras-tupe {_MOVED[name]}` now; see its --help. "
+            f"keras-tupe: `{name}` is `keras-tupe {MOVED[name]}` now; see its --help. "
             f"Received: {' '.join(words)}",
             file=sys.stderr,
         )

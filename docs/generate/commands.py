@@ -161,8 +161,8 @@ def page(command):
         parts += [f"## {heading}", table(_HEADER, rows)]
     if "config" in {field.name for field in dataclasses.fields(command.settings())}:
         parts += ["## Named settings", _named_settings(command)]
-    if any(path.parent.name == f"{command.name}s" for path in _config_files()):
-        parts += ["## Definitions", _definitions(command)]
+    if command.name == "study_papers":
+        parts += ["## Definitions", _definitions()]
     parts += ["## Exit codes", _exit_codes(), _source(command)]
     return "\n\n".join(filter(None, parts)) + "\n"
 
@@ -314,9 +314,9 @@ def _named_settings(command):
     return "\n\n".join(parts)
 
 
-def _definitions(command):
-    """Returns the table of the definition files that come with a command, such as experiments."""
-    files = [path for path in _config_files() if path.parent.name == f"{command.name}s"]
+def _definitions():
+    """Returns the table of the experiments that come with the package."""
+    files = [path for path in _config_files() if path.parent.name == "experiments"]
     return table(["name", "what it is"], [[f"`{path.stem}`", _head(path)] for path in files])
 
 

@@ -3,9 +3,9 @@
 import pathlib
 
 from training.command.tables import table
-from training.experiment.definition import SCALES, find, names
-from training.experiment.plan import hours_text, make_plan, nominal_device
-from training.experiment.settings import Settings
+from training.studies.papers.definition import SCALES, find, names
+from training.studies.papers.plan import hours_text, make_plan, nominal_device
+from training.studies.papers.settings import Settings
 
 PAGE = "guides/experiments.md"
 COMMENT = "<!-- generated: experiments -->"

@@ -3,15 +3,12 @@
 import re
 
 from docs.results.fields import lookup
+from training.__main__ import MOVED
 from training.command.durations import duration
 
 _WIDTH = 88
 # What commands were called when they were recorded -> what is typed today.
 _TODAY = {
-    r"^python -m training\.(finetune|evaluate)_": r"keras-tupe \1 ",
-    r"^python -m training\.(probe|prune)\b": r"keras-tupe study \1",
-    r"^python -m training\.ablate\b": "keras-tupe study ablation",
-    r"^python -m training\.": "keras-tupe ",
     "--max-train-(rows|questions) ": "--limit ",
     "--max-dev-questions ": "--dev-limit ",
 }
@@ -63,8 +60,13 @@ def result_origin(files, name):
     return f"```bash\n{wrapped(command)}\n```\n\n{'; '.join(facts)}."
 
 
+def _as_called_today(found):
+    return f"keras-tupe {MOVED.get(found[1], found[1])}"
+
+
 def wrapped(command):
     """Returns a command as it is typed today, in lines of a page's width."""
+    command = re.sub(r"^python -m training\.(\w+)", _as_called_today, command)
     for before, today in _TODAY.items():
         command = re.sub(before, today, command)
     words = re.findall(r"'[^']*'|\S+", command)

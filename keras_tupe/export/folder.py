@@ -14,8 +14,6 @@ CARD = "card.json"
 def check_destination(path):
     """Raises `ValueError` if `path` exists and is not an export of this package.
 
-    Called before long work starts, and again before the result is moved to where it belongs.
-
     Args:
         path: of the folder to write.
     """
@@ -47,7 +45,6 @@ def new_export(path):
 
 
 def _check_empty(path):
-    """Raises `ValueError` if there is something at `path` but an empty folder (no link to one)."""
     path = pathlib.Path(path)
     is_empty = path.is_dir() and not path.is_symlink() and not any(path.iterdir())
     if not is_empty and (path.exists() or path.is_symlink()):

@@ -85,28 +85,24 @@ def export_onnx(model, path):
     `masked_lm_positions` `(batch, predictions)`, positions in [0, length).
 
     Outputs, float32: `sequence_output` `(batch, length, hidden_dim)` and `pooled_output`
-    `(batch, hidden_dim)`, and of a task what its `served` gives: `mlm_logits` `(batch, predictions,
-    vocabulary_size)`, `probabilities` `(batch, num_classes)`, `embedding` `(batch, hidden_dim)`,
-    `start_logits` and `end_logits` `(batch, length)`, `replaced_probabilities` `(batch, length)`.
-    Pass `model.backbone` for a file of the encoder alone.
+    `(batch, hidden_dim)`, and of a task what its `served` gives, such as `mlm_logits` `(batch,
+    predictions, vocabulary_size)` or `probabilities` `(batch, num_classes)`. Pass `model.backbone`
+    for a file of the encoder alone. `model.export(path, format="onnx")` does the same.
 
     ONNX Runtime runs the converted model at several lengths and batches before it is written. A
     model under another dtype policy is converted in float32, and compared as such.
-    `model.export(path, format="onnx")` does the same.
 
     A sequence above `max_sequence_length` is an error in the runtime, for methods with a table
     that ends there; the op that fails has the limit in its name. So is an id or a position
-    outside its range, a negative one too, where the message names the first that is too large: it
-    stands for negative ones. A batch may be empty. The method and the limit are in
-    the file's metadata.
+    outside its range; the message names the first that is too large, also for a negative one. A
+    batch may be empty. The method and the limit are in the file's metadata.
 
     Args:
         model: a `TupeBackbone`, or a task with one.
         path: file to make; its name ends with `.onnx`.
 
     Returns:
-        Record of the file with `path`, `bytes`, `seconds` of the conversion and `worst`, the
-        worst difference.
+        A `PortableFile`: its path, size and the worst difference.
 
     Raises:
         ImportError: if the packages of the extra `portable` are missing.
@@ -160,8 +156,7 @@ def portable_difference(model, format, lengths=(1, 7, 128, 512), batches=(1, 5))
         batches: numbers of rows to try.
 
     Returns:
-        The record that `export_onnx` returns, with `path=None`: `bytes`, `seconds`, and in
-        `worst` the worst difference, `value`, with its `output`, `length` and `batch`.
+        A `PortableFile` with `path=None`.
 
     Raises:
         ImportError, TypeError, RuntimeError: as `export_onnx`; a large difference is no error.
@@ -208,9 +203,8 @@ def _written(model, path, format):
 
 def _converted(model, format):
     """Returns the content of a file, functions that run it and the model, and the seconds."""
-    _, _, convert, load = FORMATS[format]
-    one = served(model)
-    start = time.monotonic()
+    *_, convert, load = FORMATS[format]
+    one, start = served(model), time.monotonic()
     content = convert(model, one)
     return content, load(content), one, time.monotonic() - start
 
@@ -228,8 +222,8 @@ def _optional(name):
 
 
 def portable_function(model, one, some_rows=False):
-    """Returns a `tf.function` of the inputs, int32 `(batch, length)` each, to convert."""
-    # ONNX Runtime's products of no rows have the shape of other products: `some_rows` adds one
+    """Returns a `tf.function` of the inputs to convert; `some_rows` adds one to an empty batch,
+    for ONNX Runtime, whose products of no rows have the shape of other products."""
     backbone, specs = backbone_of(model), list(input_specs(input_names(model), None).values())
     ids = HUB_NAMES["token_ids"]
 

@@ -77,16 +77,12 @@ def export_preprocessor(tokenizer, path, length=None):
     written in a text is text; both as in training here.
 
     Args:
-        tokenizer: a tokenizer of `keras_tupe.tokenizers`, a `TupeTokenizer`, or one of the
-            preprocessors, whose settings for rows are then kept (`truncate`, `add_start_token`).
-        path: folder to make. It may exist if it is empty.
-        length: length of the rows, in tokens, special ones included. Defaults to the
-            preprocessor's `sequence_length`, or 128.
+        tokenizer, path: as of `export_text_model`.
+        length: length of the rows, in tokens, special ones included; with room for a pair of texts.
+            Defaults to the preprocessor's `sequence_length`, or 128.
 
     Raises:
-        TypeError: if `tokenizer` is something else.
-        ValueError: if `length` is not an integer with room for a pair of texts, or the folder
-            has files in it. Nothing is written then.
+        TypeError, ValueError: as `export_text_model`.
 
     References:
         TF Hub, Common SavedModel APIs for Text.
@@ -125,23 +121,23 @@ def export_preprocessor(tokenizer, path, length=None):
         }
         return {name: tf.constant(value) for name, value in ids.items() if value is not None}
 
-    sentences = tf.TensorSpec([None], tf.string, name="sentences")
     for function in (tokenize, call):
-        function.get_concrete_function(sentences)
+        function.get_concrete_function(tf.TensorSpec([None], tf.string, name="sentences"))
     for axes in (1, 2):
         for count in (1, 2):
             specs = [tf.RaggedTensorSpec([None] * (axes + 1), tf.int32) for _ in range(count)]
             bert_pack_inputs.get_concrete_function(specs)
             bert_pack_inputs.get_concrete_function(specs, seq_length=tf.TensorSpec([], tf.int32))
-    root = tf.train.Checkpoint(tokenizer=tokenizer)
-    root.__call__ = call
-    root.tokenize = tf.train.Checkpoint()
-    root.tokenize.__call__ = tokenize
-    root.tokenize.get_special_tokens_dict = tf.train.Checkpoint()
-    root.tokenize.get_special_tokens_dict.__call__ = special_tokens
-    root.bert_pack_inputs = tf.train.Checkpoint()
-    root.bert_pack_inputs.__call__ = bert_pack_inputs
+    root = _callable(call, tokenizer=tokenizer)
+    root.tokenize = _callable(tokenize, get_special_tokens_dict=_callable(special_tokens))
+    root.bert_pack_inputs = _callable(bert_pack_inputs)
     text = [tf.TensorSpec([None], tf.string, name="text")]
     serve = tf.function(lambda text: call(text), input_signature=text, autograph=False)
     with new_export(path) as folder:
         tf.saved_model.save(root, str(folder), signatures={"serving_default": serve})
+
+
+def _callable(function, **parts):
+    root = tf.train.Checkpoint(**parts)
+    root.__call__ = function
+    return root

@@ -110,7 +110,11 @@ def _reusable(backbone):
         given = checked({name: inputs[hub] for name, hub in names.items()}, backbone)
         if backbone.has_length_limit:  # else a table would be read beyond its end
             limit = backbone.max_sequence_length
-            tf.debugging.assert_less_equal(tf.shape(given["token_ids"])[1], limit, _too_long(limit))
+            sentence = (
+                f"The model has positions for at most {limit} tokens. Truncate the input, or make "
+                "the tables longer with `keras_tupe.extend_positions` before the export"
+            )
+            tf.debugging.assert_less_equal(tf.shape(given["token_ids"])[1], limit, sentence)
         return as_float32(backbone(known_inputs(backbone, given), training=training))
 
     @tf.function(autograph=False)
@@ -128,11 +132,8 @@ def _reusable(backbone):
     root.__call__ = call
     root.variables = [variable.value for variable in backbone.variables]
     root.trainable_variables = [variable.value for variable in backbone.trainable_variables]
-    root.regularization_losses = [
-        _regularization_loss(weight)
-        for weight in backbone.trainable_variables
-        if weight.regularizer
-    ]
+    regularized = [weight for weight in backbone.trainable_variables if weight.regularizer]
+    root.regularization_losses = [_regularization_loss(weight) for weight in regularized]
     return root
 
 
@@ -142,13 +143,6 @@ def _regularization_loss(weight):
         return tf.cast(weight.regularizer(ops.convert_to_tensor(weight)), tf.float32)
 
     return loss
-
-
-def _too_long(length):
-    return (
-        f"The model has positions for at most {length} tokens. Truncate the input, or make the "
-        "tables longer with `keras_tupe.extend_positions` before the export"
-    )
 
 
 def checked(inputs, backbone, length=None):

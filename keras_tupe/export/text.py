@@ -19,10 +19,9 @@ NO_TOKEN = "A text to embed must have at least one token"
 def export_text_model(model, tokenizer, path, length=None, top=5):
     """Writes a model that takes strings, as a SavedModel for serving.
 
-    A program that loads it must import `tensorflow_text` first, for the tokenizer's op; therefore
-    it is a SavedModel of its own and not a signature of `export_encoder`. TensorFlow Serving has
-    the op. Signatures, each with the input `text`, strings `(batch,)`; longer texts are truncated
-    to `length` tokens:
+    A program that loads it must import `tensorflow_text` first, for the tokenizer's op, which
+    TensorFlow Serving has. Signatures, each with the input `text`, strings `(batch,)`; longer texts
+    are truncated to `length` tokens:
 
     - `serving_default` -> float32 `sequence_output` `(batch, length, hidden_dim)`, `pooled_output`
       `(batch, hidden_dim)`, and int32 `padding_mask` `(batch, length)`.
@@ -55,12 +54,11 @@ def export_text_model(model, tokenizer, path, length=None, top=5):
         top: number of candidates of `fill_mask`, at most the number of ordinary pieces.
 
     Raises:
-        TypeError: if `model` or `tokenizer` is something else.
+        TypeError: if `model` or `tokenizer` is something else. Nothing is ever written then.
         ValueError: if the vocabularies of model and tokenizer differ in size, or as
-            `export_encoder`. Nothing is written then.
+            `export_encoder`.
     """
-    functions = text_functions(model, tokenizer, length, top)
-    save_text_functions(functions, model, tokenizer, path)
+    save_text_functions(text_functions(model, tokenizer, length, top), model, tokenizer, path)
 
 
 def text_functions(model, tokenizer, length=None, top=5):
@@ -74,15 +72,12 @@ def text_functions(model, tokenizer, length=None, top=5):
             f"`top` must not exceed the number of ordinary pieces, {most}. Received: top={top}"
         )
     made = _TextModel(model, packing, length, top)
-    one, two = ("text",), ("text", "text_pair")
-    functions = {"serving_default": text_signature(made.serve)}
-    functions["embed"] = text_signature(made.embed)
+    functions = {"serving_default": text_signature(made.serve), "embed": text_signature(made.embed)}
     if task_signature(model):
-        name = model.signature or "answers"
-        answer = made.fill_mask if is_filled else made.answer
-        names = {name: one, f"{name}_pair": two} if 1 in model.texts else {name: two}
-        for name, texts in list(names.items())[: len(model.texts)]:
-            functions[name] = text_signature(answer, *texts)
+        name, answer = model.signature or "answers", made.fill_mask if is_filled else made.answer
+        for number in model.texts:
+            end = "_pair" if number == 2 and 1 in model.texts else ""
+            functions[f"{name}{end}"] = text_signature(answer, *("text", "text_pair")[:number])
     return functions
 
 

@@ -46,17 +46,13 @@ def export_generator(model, tokenizer, path, max_length=None, top_k=40):
 
     Args:
         model: a `TupeCausalLM`.
-        tokenizer: a tokenizer of `keras_tupe.tokenizers`, a `TupeTokenizer`, or a
-            `TupeCausalLMPreprocessor`, whose settings for rows are then kept.
-        path: folder to make. It may exist if it is empty.
+        tokenizer, path: as of `export_text_model`.
         max_length: tokens of a whole text, those of the prompt included. Defaults to the
             preprocessor's `sequence_length`, or the model's `max_sequence_length`.
         top_k: among how many tokens `generate_top_k` draws; at most the size of the vocabulary.
 
     Raises:
-        TypeError: if `model` or `tokenizer` is something else.
-        ValueError: if the vocabularies of model and tokenizer differ in size, or as
-            `export_encoder`. Nothing is written then.
+        TypeError, ValueError: as `export_text_model`.
     """
     functions = generator_functions(model, tokenizer, max_length, top_k)
     save_text_functions(functions, model, tokenizer, path)
@@ -109,13 +105,10 @@ def export_seq2seq(model, preprocessor, path, max_length=None, sampler=None, top
             `decoder_sequence_length`.
         sampler: what `serving_default` and `generate` write by: `"greedy"`, or a `BeamSearch`.
             Defaults to what the model was compiled with, which is greedy by default.
-        top_k: among how many tokens `generate_top_k` draws; at most the size of the vocabulary.
+        top_k: as of `export_generator`.
 
     Raises:
-        TypeError: if `model` or `preprocessor` is something else.
-        ValueError: if the preprocessor does not fit the model, `max_length` is above the end of a
-            position table or has no room for a new token, the sampler draws, or as
-            `export_encoder`. Nothing is written then.
+        TypeError, ValueError: as `export_text_model`; if the sampler draws.
     """
     functions = seq2seq_functions(model, preprocessor, max_length, sampler, top_k)
     save_text_functions(functions, model, preprocessor.tokenizer, path)
@@ -218,9 +211,7 @@ class _Continued(_Writer):
         self.frame = packing.add_start_token, packing.add_end_token
 
     def _tests(self, text):
-        ids = self.tokenizer.tokenize(text)
-        lengths = framed(self.tokenizer, ids, self.frame[0], False).row_lengths()
-        return tests_of(*prompt_problems(ids, lengths, self.length))
+        return tests_of(*prompt_problems(self.tokenizer, text, self.length, self.frame[0]))
 
     def _prompts(self, text):
         ids = self.tokenizer.tokenize(text)

@@ -10,23 +10,14 @@ import tensorflow as tf
 
 @dataclasses.dataclass(frozen=True)
 class SpecialTokens:
-    """How a vocabulary spells its special tokens, and how texts are separated.
+    """How a vocabulary spells its special tokens, and how texts are separated."""
 
-    Attributes:
-        start: first token of every input ([CLS]).
-        end: last token of every text ([SEP]).
-        pad: filler after the end.
-        mask: stands for a hidden piece; `None` if the vocabulary has none.
-        unknown: stands for text that the vocabulary cannot spell.
-        separators: number of end tokens between the two texts of a pair.
-    """
-
-    start: str
-    end: str
-    pad: str
-    mask: str
-    unknown: str
-    separators: int
+    start: str  # first token of every input ([CLS])
+    end: str  # last token of every text ([SEP])
+    pad: str  # filler after the end
+    mask: str | None  # of a hidden piece, if the vocabulary has one
+    unknown: str  # of text that the vocabulary cannot spell
+    separators: int  # number of end tokens between the two texts of a pair
 
     @property
     def texts(self):
@@ -42,8 +33,7 @@ class SpecialTokens:
                 f"Remove the repetitions. Received: repeated pieces {repeated[:5]}"
             )
         needed = [text for text in dict.fromkeys(self.texts) if text is not None]
-        missing = [text for text in needed if text not in pieces]
-        if missing:
+        if missing := [text for text in needed if text not in pieces]:
             raise ValueError(
                 f"The vocabulary lacks {missing}. It needs all of {needed}: train it "
                 f"with them. Received: a vocabulary of {len(pieces)} pieces"
@@ -73,24 +63,13 @@ class AbstractTokenizer(tf.Module, abc.ABC):
     where it is a tracked object (assign it to an attribute of what is saved). A program that
     loads such a SavedModel must import `tensorflow_text`, which registers the op.
 
-    The leaves `WordPiece`, `SentencePieceBpe` and `ByteLevelBpe` say how strings are cut.
-
-    Args:
-        pieces: list of strings, the vocabulary in the order of the ids.
-        special: the vocabulary's `SpecialTokens`.
-        lowercase: whether the text is lower-cased before it is cut.
-        name: name of the module.
-
     Attributes:
         start_id, end_id, pad_id, mask_id, unknown_id: ids of the special tokens; some may be
             one id, and `mask_id` is `None` in a vocabulary without a mask token.
         start_token, end_token, pad_token, mask_token, unknown_token: their texts.
         special_ids: the different ids of them, sorted.
         separator_ids: ids between the two texts of a pair.
-        lowercase: as given.
-
-    Raises:
-        ValueError: if `pieces` lacks a special token or repeats a piece.
+        lowercase: whether the text is lower-cased before it is cut.
     """
 
     file_name = None  # of the vocabulary in a preset or an export; the first, if there are more
@@ -120,19 +99,14 @@ class AbstractTokenizer(tf.Module, abc.ABC):
     def tokenize(self, strings):
         """Cuts strings into pieces, without start and end tokens.
 
-        A special token written out in the text is text like any other: it never gives that
-        token's id. Bytes that are no UTF-8 count as unknown characters. `strings` is a string
-        tensor (or list) of shape (batch,), and what is returned a `tf.RaggedTensor`, int32, of
-        shape (batch, (pieces)).
+        A special token written in the text is text like any other. Bytes that are no UTF-8 count
+        as unknown characters. `strings` is a string tensor (or list) `(batch,)`, and what is
+        returned a `tf.RaggedTensor`, int32, `(batch, (pieces))`.
         """
         return self._ids(string_batch(strings))
 
     def tokenize_with_masks(self, strings):
-        """As `tokenize`, but the mask token written out in a string gives its id.
-
-        These are `strings` with a blank to fill, as `"the cat [MASK] on the mat."`. A vocabulary
-        without a mask token is a `ValueError`.
-        """
+        """As `tokenize`, but a mask token written in a string, a blank to fill, gives its id."""
         self.check_mask()
         return self._ids_with_masks(string_batch(strings))
 

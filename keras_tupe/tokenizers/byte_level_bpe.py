@@ -71,9 +71,6 @@ class ByteLevelBpe(AbstractTokenizer):
     Bytes that are no UTF-8 are kept. What is a letter or a number is what the Unicode of
     TensorFlow's regular expressions says, which may lack the newest scripts.
 
-    KerasHub's `BytePairTokenizer` is not used: in a graph it cuts white space otherwise (two line
-    ends in a row are one piece), drops every U+096C, and keeps each new word of a server for ever.
-
     Args:
         vocabulary: dictionary from pieces to ids 0, 1, ..., the bytes spelled as in GPT-2 (`Ġ`
             is a space), or the path of such a file: `vocab.json`.

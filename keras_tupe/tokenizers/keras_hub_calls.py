@@ -148,15 +148,12 @@ def whole_text_rows(preprocessor, x):
 
 def prompt_rows(preprocessor, x, sequence_length):
     """Returns a causal model's inputs of prompts, which are checked in eager calls."""
-    op = preprocessor.tokenizer.op
-    frame = {**_frame(preprocessor), "add_end_token": False}
+    op, start = preprocessor.tokenizer.op, preprocessor.add_start_token
 
     def rows(strings):
-        ids = op.tokenize(strings)
         if tf.executing_eagerly():
-            lengths = framed(op, ids, **frame).row_lengths()
-            refuse(strings, *prompt_problems(ids, lengths, sequence_length))
-        packed = pack_text(op, ids, sequence_length, **frame)
+            refuse(strings, *prompt_problems(op, strings, sequence_length, start))
+        packed = pack_text(op, op.tokenize(strings), sequence_length, start, add_end_token=False)
         return dict(zip(("token_ids", "padding_mask"), packed, strict=True))
 
     return of_batches(rows, x)

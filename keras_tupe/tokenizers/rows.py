@@ -92,22 +92,8 @@ def pack_text(tokenizer, ids, sequence_length, add_start_token=True, add_end_tok
     The rows are those of `pack_segments` of one text, for models that predict the next token: a
     text that is cut has no end token, since it does not end there.
 
-    Args:
-        tokenizer: a tokenizer of `keras_tupe.tokenizers`.
-        ids: ragged int32 tensor of shape (batch, (pieces)).
-        sequence_length: length of the rows, in tokens, special ones included.
-        add_start_token: whether the start token, [CLS] or <s>, comes first. Defaults to `True`.
-        add_end_token: whether the end token, [SEP] or </s>, comes last. Defaults to `True`.
-
-    Returns:
-        Tuple of two int32 tensors of shape (batch, sequence_length): token ids; padding mask, 1 for
-        tokens.
-
-    Example:
-        >>> from keras_tupe.tokenizers import WordPiece
-        >>> tokenizer = WordPiece(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"])
-        >>> pack_text(tokenizer, tokenizer.tokenize(["a b", "b"]), 4)[0].numpy().tolist()
-        [[2, 5, 6, 3], [2, 6, 3, 0]]
+    The `ids` are ragged, `(batch, (pieces))`; returns ids and padding mask, int32 `(batch,
+    sequence_length)`.
     """
     rows = framed(tokenizer, ids, add_start_token, add_end_token)
     return padded(tokenizer, rows, sequence_length)
@@ -150,11 +136,10 @@ def refuse(texts, *problems):
             raise ValueError(f"{sentence} Received: {text.decode(errors='replace')!r:.80}")
 
 
-def prompt_problems(ids, lengths, sequence_length):
-    """Returns what may be wrong with prompts: pairs of a boolean `(batch,)` and a sentence.
-
-    `ids` are the prompts without special tokens, ragged; `lengths` count these too, `(batch,)`.
-    """
+def prompt_problems(tokenizer, prompts, sequence_length, add_start_token):
+    """Returns what may be wrong with prompts: pairs of a boolean `(batch,)` and a sentence."""
+    ids = tokenizer.tokenize(prompts)
+    lengths = framed(tokenizer, ids, add_start_token, add_end_token=False).row_lengths()
     return (
         (
             tf.equal(ids.row_lengths(), 0),

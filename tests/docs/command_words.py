@@ -129,19 +129,20 @@ def option_mistakes(module, words):
     """Returns what a command has to say about its options, by its own settings."""
     module, asked = importlib.import_module(module), []
 
-    def parse(settings_class, arguments, *_):
-        asked.append((settings_class, arguments))
+    def parse(settings_class, arguments=None, *_):
+        asked.extend([settings_class, words if arguments is None else arguments])
         raise _AskedError
 
     before, module.parse = module.parse, parse
     try:
         module.main(list(words))
     except _AskedError:
-        pass
+        return settings.read(asked[0], _without_own_config(asked[1]))[1]
+    except SystemExit:
+        return [f"there is no study {words[:1]}"]
     finally:
         module.parse = before
-    settings_class, words = asked[0]  # without the name of a task
-    return settings.read(settings_class, _without_own_config(words))[1]
+    return []
 
 
 def _without_own_config(words):

@@ -66,7 +66,7 @@ def test_named_settings_say_what_they_set(pages):
     _, _, laptop = page.partition("### laptop\n")
     assert "| `--steps` | `3000` |" in laptop
     assert "A small encoder on two cores" in laptop
-    assert "| `tupe-table1` |" in re.sub(" +", " ", pages["reference/commands/experiment.md"])
+    assert "| `tupe-table1` |" in re.sub(" +", " ", pages["reference/commands/study_papers.md"])
 
 
 def test_exit_codes_stand_on_every_page(pages):

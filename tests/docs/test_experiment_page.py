@@ -5,7 +5,7 @@ import pathlib
 import pytest
 
 from docs.generate import experiments
-from training.experiment.definition import find, names
+from training.studies.papers.definition import find, names
 
 
 @pytest.fixture(scope="module")

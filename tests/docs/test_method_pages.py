@@ -59,7 +59,7 @@ def test_parameters_are_counted_at_the_size_of_bert(name, base, pages):
 
 def test_a_new_method_has_a_page_before_anything_was_measured():
     page = methods.page("new", dataclasses.replace(positions.get("t5"), summary="something new"))
-    assert "Not drawn yet: `keras-tupe gallery --positions new" in page
+    assert "Not drawn yet: `python -m docs.generate.gallery --positions new" in page
     assert "Not measured yet" in page
 
 

@@ -92,18 +92,14 @@ def _blanks(model, batch):
 
 
 @pytest.mark.parametrize("format", SUFFIX)
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(x, marks=() if x == "span_extractor" else pytest.mark.slow)
-        for x in ("", *TASKS)
-    ],
-)
+@pytest.mark.parametrize("name", ALL)
 def test_files_for_other_runtimes_answer_as_the_model(name, format, tmp_path):
     pytest.importorskip(PACKAGES[format])
     model, path = made(name), tmp_path / f"model{SUFFIX[format]}"
     record = model.export(path, format=format)
     assert 0 < record.worst.value <= 1e-4
+    assert record.bytes == path.stat().st_size
+    assert "worst difference from Keras" in str(record)
     check_portable(model, path, format)
 
 

@@ -1,3 +1,4 @@
+import contextlib
 import hashlib
 import json
 import pathlib
@@ -8,47 +9,29 @@ from keras_tupe.export import check_destination, replaceable_folder, write_card
 from keras_tupe.export.folder import new_export
 
 
-def test_a_failure_leaves_the_old_folder_and_nothing_else(tmp_path):
-    path = tmp_path / "run"
-    with replaceable_folder(path) as folder:
-        write_card(folder, number=1)
+@pytest.mark.parametrize("fails", ["", "while it is written", "when it gets its name"])
+def test_a_folder_of_ours_is_replaced_as_a_whole_or_stays(fails, tmp_path, monkeypatch):
+    path, rename = tmp_path / "run", pathlib.Path.rename
 
-    def fail():
-        with replaceable_folder(path) as folder:
-            write_card(folder, number=2)
-            raise KeyError
+    def fail_once(self, target):
+        if fails == "when it gets its name" and self.name.endswith(".partial"):
+            raise OSError(28, fails)
+        return rename(self, target)
 
-    with pytest.raises(KeyError):
-        fail()
-    assert json.loads((path / "card.json").read_text())["number"] == 1
-    assert [entry.name for entry in tmp_path.iterdir()] == ["run"]
-
-
-def test_a_folder_of_ours_is_replaced_as_a_whole(tmp_path):
-    path = tmp_path / "run"
-    for number in (1, 2):
+    def write(number, fails):
         with replaceable_folder(path) as folder:
             (folder / f"{number}.txt").write_text("x")
             write_card(folder, number=number)
-    assert sorted(entry.name for entry in path.iterdir()) == ["2.txt", "card.json"]
-    assert [entry.name for entry in tmp_path.iterdir()] == ["run"]
+            if fails == "while it is written":
+                raise OSError(28, fails)
 
-
-def test_a_rename_that_fails_brings_the_old_folder_back(tmp_path, monkeypatch):
-    path = tmp_path / "run"
-    with replaceable_folder(path) as folder:
-        write_card(folder, number=1)
-    rename = pathlib.Path.rename
-
-    def fail_once(self, target):
-        if self.name.endswith(".partial"):
-            raise OSError(28, "No space left on device")
-        return rename(self, target)
-
+    write(1, "")
     monkeypatch.setattr(pathlib.Path, "rename", fail_once)
-    with pytest.raises(OSError, match="No space"), replaceable_folder(path) as folder:
-        write_card(folder, number=2)
-    assert json.loads((path / "card.json").read_text())["number"] == 1
+    with pytest.raises(OSError, match=fails) if fails else contextlib.nullcontext():
+        write(2, fails)
+    number = 1 if fails else 2
+    assert json.loads((path / "card.json").read_text())["number"] == number
+    assert sorted(entry.name for entry in path.iterdir()) == [f"{number}.txt", "card.json"]
     assert [entry.name for entry in tmp_path.iterdir()] == ["run"]
 
 

@@ -1,8 +1,8 @@
 """Damages the files of a reader, reads them, and tells a refusal from a finding.
 
-A reader answers damaged files with a value or with one clear error: `ValueError` or
-`FileNotFoundError` whose message says what was received, or the system's own error with the name
-of a file that it cannot open. Anything else is a finding.
+A reader answers damaged files with a value or with one clear error: `ValueError`, one of ours under
+it, or `FileNotFoundError`, whose message says what was received, or the system's own error with the
+name of a file that it cannot open. Anything else is a finding.
 """
 
 import dataclasses
@@ -168,7 +168,8 @@ class Attack:
 
 def _refusal(error):
     message = str(error)
-    is_told = type(error) in (ValueError, FileNotFoundError) and "Received" in message
+    is_ours = type(error).__module__.startswith("keras_tupe.")
+    is_told = (type(error) in (ValueError, FileNotFoundError) or is_ours) and "Received" in message
     of_system = isinstance(error, OSError) and error.filename is not None
     return Outcome(REFUSED, text=message) if is_told or of_system else _finding(error)
 

@@ -21,12 +21,6 @@ from training.command import config_file
 from training.command import grid as command_grid
 from training.command import log as pretrain_log
 from training.draw import sources
-from training.experiment import (
-    definition,
-    results,
-)
-from training.experiment import plan as experiment_plan
-from training.experiment import settings as experiment_settings
 from training.finetune.seq2seq.pairs import read_pairs
 from training.finetune.squad import runs as finetune_squad_run
 from training.finetune.tasks import glue as glue_settings
@@ -40,6 +34,11 @@ from training.pretrain.report import load_run
 from training.pretrain.settings import Settings
 from training.studies.ablation import report, tasks
 from training.studies.ablation import results as ablate_results
+from training.studies.papers import (
+    definition,
+    results,
+)
+from training.studies.papers import plan as experiment_plan
 from training.study import folder as folder_of_study
 from training.study.folder import StudyFolder
 
@@ -81,15 +80,13 @@ def _read_experiment_results(folder):
 
 
 def _read_reports(folder):
-    experiment_settings.folder_problems(folder, {"name": "x"})
     tasks.Task("glue", glue_settings.Settings()).read(folder / "glue")
 
 
 def _write_reports(folder):
-    write_json(folder / "experiment.json", {"identity": {"name": "x"}, "command": "c"})
     (folder / "glue").mkdir()
-    tasks = {"rte": {"columns": {"rte": {"score": 60.0}}}}
-    write_json(folder / "glue" / "results.json", {"tasks": tasks, "average": 60.0, "seconds": 3})
+    found = {"rte": {"columns": {"rte": {"score": 60.0}}}}
+    write_json(folder / "glue" / "results.json", {"tasks": found, "average": 60.0, "seconds": 3})
 
 
 def _write_runs(folder):
@@ -135,9 +132,9 @@ def _all_received(problems):
 
 
 def _read_experiment(folder):
-    from training.experiment.plan import make_plan
-    from training.experiment.settings import Settings as ExperimentSettings
     from training.machine.cost import TWO_CORES
+    from training.studies.papers.plan import make_plan
+    from training.studies.papers.settings import Settings as ExperimentSettings
 
     experiment = definition.find(str(folder / "nobody.toml"))
     if "laptop" in experiment.scales:

@@ -12,7 +12,7 @@ from fuzz_values import nested
 
 READERS = all_readers()
 QUICK = [name for name, reader in READERS.items() if reader.quick > 7]
-RUN, SETTINGS = "ablation/runs/absolute/seed-0", "ablation/runs/absolute/seed-0/settings.json"
+RUN = "ablation/absolute/seed-0/pretrain"
 
 
 @pytest.fixture(scope="module")
@@ -90,25 +90,15 @@ VALUES = {
         ("settings/position", [], "A run"),
         ("settings/position_file", 3, "A run"),
     ],
-    ("ablation", SETTINGS): [
-        ("settings/position", 3, "position is not"),
-        ("settings/steps", True, "steps is not an integer"),
-        ("settings/position_options", '"x"', "must be a dictionary"),
-        ("settings/position_options", nested(10_000), "nested too deeply"),
-        ("commit", ["x"], "and its commit"),
+    ("ablation", f"{RUN}/run.json"): [
+        ("place", [], NOT),
+        ("found", 3, NOT),
+        ("origin/commit", ["x"], NOT),
     ],
-    ("ablation", f"{RUN}/glue/results.json"): [
-        ("command", None, "NoneType"),
-        ("tasks", [], "results of a"),
-    ],
-    ("ablation", f"{RUN}/squad/results.json"): [("f1/mean", "3", "SQuAD F1 is 3")],
-    ("experiment: results", f"{RUN}/glue/results.json"): [("changes", 3, "changes must be a list")],
+    ("experiment: results", "ablation/absolute/seed-0/glue/run.json"): [("found", 3, NOT)],
     ("prepare: inspect", "rows/preparation.json"): [
         ("fingerprint", 2.5, "other settings"),
         ("corpus_hash", 3, "record of the folder"),
-    ],
-    ("ablation", f"{RUN}/preset/metadata.json"): [
-        ("parameter_count", float("inf"), "number of weights"),
     ],
     ("grid", "seed-0/settings.json"): [("seed", [0], "other settings")],
     ("cards of exports", "a/card.json"): [

@@ -9,11 +9,11 @@ from run_cases import make_run
 
 from keras_tupe import positions
 from training.command.variant import parse
-from training.experiment.definition import find
-from training.experiment.plan import ABLATION, SquadCell, make_plan
-from training.experiment.settings import Settings
 from training.machine.cost import TWO_CORES
 from training.pretrain.settings import Settings as PretrainSettings
+from training.studies.papers.definition import find
+from training.studies.papers.plan import ABLATION, SquadCell, make_plan
+from training.studies.papers.settings import Settings
 
 TEXT = """
 question = "Does it matter who asks?"

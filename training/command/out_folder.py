@@ -10,7 +10,6 @@ from keras_tupe.data import GLUE_TASKS, PREPARATION_FILE
 _MADE = {
     "prepare": (PREPARATION_FILE,),
     "pretrain": ("settings.json", "checkpoints"),
-    "experiment": ("experiment.json",),
     "finetune glue": (*GLUE_TASKS, "grid.png"),
     "finetune seq2seq": ("seed-[0-9]*/predictions.tsv", "unfinished", "curves.png"),
     "finetune squad": ("seed-[0-9]*/nbest.json", "squad.png"),

@@ -1,11 +1,10 @@
 """Shows what a trained model knows: words for blanks, near sentences, word order, positions.
 
-    python -m training.demo
-    python -m training.demo --fill "He looked at [MASK] watch." --nearest "They had tea at six."
+    keras-tupe demo
 
 The model is the small one that the repository holds, see `saved_models/README.md`: an encoder of
-English novels of 1839 to 1929. Nothing is downloaded, trained, or written but one picture. With
---fill or --nearest it answers these questions alone, and draws nothing.
+English novels of 1839 to 1929. Nothing is downloaded, trained, or written but one picture.
+`keras-tupe query` asks it your own questions.
 """
 
 import time
@@ -20,12 +19,9 @@ def main(arguments=None):
     started = time.monotonic()
     settings = parse(Settings, arguments, __doc__, "demo")
     with sentences("demo", "Nothing is lost."):
-        from training.demo.work import answer, show
+        from training.demo.work import show
 
-        if settings.fill or settings.nearest:
-            answer(settings)
-        else:
-            show(settings)
+        show(settings)
     print(f"\n{time.monotonic() - started:.0f} s in all")
 
 

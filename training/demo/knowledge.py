@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from keras_tupe import TupeMaskedLM
 from keras_tupe.export.text import text_functions
-from training.demo.sentences import MASKS
+from training.demo.sentences import MASK
 from training.draw.drawings import drawings_of
 from training.evaluate.sentences import Encoder, PseudoLogLikelihood
 from training.presets.load import load_preset
@@ -48,13 +48,12 @@ class Knowledge:
         """Returns the likeliest pieces for the first blank of each text.
 
         Args:
-            texts: list of strings; blanks are written as any of `MASKS`.
+            texts: list of strings; a blank is written as `MASK`.
 
         Returns:
             List of lists of (piece, probability), best first; empty where no blank is read.
         """
-        for mask in MASKS:
-            texts = [text.replace(mask, self.mask) for text in texts]
+        texts = [text.replace(MASK, self.mask) for text in texts]
         found = self._functions["fill_mask"](text=tf.constant(texts))
         found = {name: value.numpy() for name, value in found.items()}
         return [

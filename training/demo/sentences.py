@@ -5,8 +5,7 @@ Written for this purpose; none is out of a book.
 
 import random
 
-MASKS = ("[MASK]", "<mask>")  # as vocabularies write a blank; the first, in these sentences
-# One blank each, as [MASK].
+MASK = "[MASK]"  # as these sentences write their one blank
 BLANKS = (
     "She opened the [MASK] and looked out into the garden.",
     "He put his [MASK] in his pocket and walked away.",

@@ -7,7 +7,6 @@ import pathlib
 from training.command.checks import no_folder
 from training.command.settings import setting
 from training.command.without_keras import without_keras
-from training.demo.sentences import MASKS
 from training.list import checked_size
 from training.presets.checks import TOKENIZERS
 
@@ -22,14 +21,10 @@ PRESET = "preset"
 class Settings:
     """Settings of `training.demo`."""
 
-    fill: tuple = setting((), "Text with a [MASK] to fill; may be given again.", each=True)
-    nearest: tuple = setting(
-        (), "Text to find the nearest sentences to; may be given again.", each=True
-    )
     model: str | None = setting(
         None, "Export with preset/. Default: saved_models/novels, beside this program."
     )
-    out: str = setting("demo.png", "Picture to write; not if --fill or --nearest is given.")
+    out: str = setting("demo.png", "Picture to write.")
 
     @property
     def folder(self):
@@ -38,16 +33,7 @@ class Settings:
 
     def problems(self):
         """Returns a sentence for each mistake."""
-        found = [
-            f"--fill must have a blank: write [MASK] where a word is missing. Received: {text!r}"
-            for text in self.fill
-            if not any(mask in text for mask in MASKS)
-        ]
-        found += [
-            f"--nearest must be a text. Received: {text!r}"
-            for text in self.nearest
-            if not text.strip()
-        ]
+        found = []
         if os.path.isdir(self.out) or pathlib.Path(self.out).suffix != ".png":
             found.append(f"--out must be a .png file to write. Received: {self.out!r}")
         else:

@@ -12,7 +12,7 @@ from training.demo.settings import PRESET
 SHOWN = 2  # sentences of the table of word order
 NEXT = """\
 Next:
-    keras-tupe demo --fill "He looked at [MASK] watch." --nearest "They had tea at six."
+    keras-tupe query saved_models/novels --text "He looked at [MASK] watch."
     keras-tupe quickstart                     train three methods and compare them, in minutes
     keras-tupe quickstart --corpus my.txt     the same with your own text
 The documentation is in docs/pages/index.md; `python -m docs` builds it, with search."""
@@ -48,24 +48,6 @@ def show(settings):
     print(f"\n{NEXT}")
 
 
-def answer(settings):
-    """Answers the questions of the command line.
-
-    Args:
-        settings: a `Settings` without problems, with questions.
-
-    Raises:
-        ValueError, OSError: if the model cannot be used, or reads no blank in a text.
-    """
-    known = Knowledge(settings.folder / PRESET)
-    tables = []
-    if settings.fill:
-        tables.append(_blanks(known, settings.fill))
-    if settings.nearest:
-        tables.append(_nearest(known, settings.nearest, 3))
-    print("\n\n".join(tables))
-
-
 def _introduction(known, settings):
     backbone, name = known.model.backbone, settings.folder.name
     text = (
@@ -82,14 +64,10 @@ def _introduction(known, settings):
 
 
 def _blanks(known, texts):
-    rows = []
-    for text, found in zip(texts, known.fill(list(texts)), strict=True):
-        if not found:
-            raise ValueError(
-                "--fill must have its blank among the first words, "
-                f"{known.model.backbone.max_sequence_length} tokens of them. Received: {text!r}"
-            )
-        rows.append([text, ", ".join(f"{piece} {share:.0%}" for piece, share in found)])
+    rows = [
+        [text, ", ".join(f"{piece} {share:.0%}" for piece, share in found)]
+        for text, found in zip(texts, known.fill(list(texts)), strict=True)
+    ]
     return table(["sentence", "likeliest pieces"], rows)
 
 

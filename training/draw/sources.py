@@ -63,7 +63,7 @@ def saved_encoder(folder, names):
         hint = f" Did you mean {str(inside)!r}?" if (inside / "config.json").is_file() else ""
         raise ValueError(
             "--model must be the folder of a preset, with its config.json, as `save_to_preset` "
-            f"and `python -m training.quickstart` write it.{hint} Received: {str(folder)!r}"
+            f"and `keras-tupe quickstart` write it.{hint} Received: {str(folder)!r}"
         )
     backbone = _from_preset(TupeBackbone, folder)
     if set(names) - {backbone.position}:

@@ -15,7 +15,7 @@ def glue_cost(settings, size, position, device):
     """Returns the cost of fine-tuning one preset on GLUE.
 
     Args:
-        settings: a `Glue` of `training.experiment`.
+        settings: a `Glue` of `training.studies.papers`.
         size: name of the encoder's size, or a dictionary of its sizes.
         position: positional method, as on a command line.
         device: a `Device`.
@@ -37,7 +37,7 @@ def squad_cost(settings, length, size, position, device):
     """Returns the cost of fine-tuning one preset on SQuAD at one length.
 
     Args:
-        settings: a `Squad` of `training.experiment`.
+        settings: a `Squad` of an experiment.
         length: tokens per window.
         size, position, device: as of `glue_cost`.
     """

@@ -101,6 +101,26 @@ def load_task(folder):
     return model
 
 
+def embedder(backbone, text, length=None, **options):
+    """Returns a `TupeTextEmbedder` on any encoder.
+
+    Args:
+        backbone: a `TupeBackbone`.
+        text: a preprocessor or a tokenizer of its presets.
+        length: tokens of a row; by default the preprocessor's, or else the encoder's.
+        **options: of the embedder.
+    """
+    length = length or getattr(text, "sequence_length", None)
+    kind = tasks.get("text_embedder")
+    preprocessor = kind.preprocessor_cls(
+        getattr(text, "tokenizer", text),
+        sequence_length=length or backbone.max_sequence_length,
+        segments=bool(backbone.num_segments),
+        add_start_token=getattr(text, "add_start_token", True),
+    )
+    return kind(backbone, preprocessor, **options)
+
+
 def load_seq2seq(folder):
     """Returns the `TupeSeq2SeqLM` of a preset, with its preprocessor."""
     folder = pathlib.Path(folder).resolve()

@@ -1,4 +1,4 @@
-"""The settings that tell a run from another one, of which it cannot be the continuation."""
+"""What tells a run from another one, of which it cannot be the continuation."""
 
 import dataclasses
 import json
@@ -72,3 +72,15 @@ def identity_of(settings):
         if name.endswith((".json", ".h5"))
     }
     return {name: value for name, value in chosen.items() if name not in model_settings(settings)}
+
+
+def data_facts(train, valid):
+    """Returns what tells the rows of a run from others."""
+    from keras_tupe.data import split_hash
+
+    return {
+        "rows_hash": split_hash(train.record, "train"),
+        "valid_rows_hash": split_hash(valid.record, "valid"),
+        "length": train.length,
+        "vocabulary": train.vocabulary.sha256,
+    }

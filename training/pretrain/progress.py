@@ -28,9 +28,6 @@ class Progress:
         line_seconds: seconds between two lines where there is no terminal.
         stream: where to write; standard error by default.
         clock: function that returns seconds.
-        stages: the `Stages` of a command that this is a part of, which shows it in place of a bar
-            and lines of its own; what is said stands beside the bar then.
-        stage: name of the stage that begins with the first update.
     """
 
     def __init__(
@@ -44,10 +41,7 @@ class Progress:
         line_seconds=LINE_SECONDS,
         stream=None,
         clock=time.monotonic,
-        stages=None,
-        stage=None,
     ):
-        self._stages, self._stage, self._said = stages, stage, ""
         self.total_steps, self.tokens_per_step = total_steps, tokens_per_step
         self.flops_per_step, self.peak_flops = flops_per_step, peak_flops
         self.line_seconds, self._clock = line_seconds, clock
@@ -60,7 +54,7 @@ class Progress:
         self._bar = tqdm.tqdm(
             total=total_steps,
             initial=start_step,
-            disable=None if stages is None else True,
+            disable=None,
             file=self._stream,
             dynamic_ncols=True,
             bar_format="{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} steps{postfix}",
@@ -115,12 +109,7 @@ class Progress:
         while len(self._window) > 2 and self._window[-1][0] - self._window[1][0] > WINDOW_SECONDS:
             self._window.popleft()
         share = step / self.total_steps
-        if self._stages is not None:
-            if self._stage is not None:
-                self._stages.begin(self._stage)
-                self._stage = None
-            self._stages.at(share, ", ".join([*self._speed(), *filter(None, [self._said])]))
-        elif not self._bar.disable:
+        if not self._bar.disable:
             self._bar.set_postfix_str(self._facts(now, step), refresh=False)
             self._bar.update(step - self._bar.n)
         elif now - self._last_line >= self.line_seconds or step >= self.total_steps:
@@ -139,9 +128,7 @@ class Progress:
 
     def say(self, text):
         """Writes a line of its own, above the bar."""
-        if self._stages is not None:
-            self._said = text
-        elif self._bar.disable:
+        if self._bar.disable:
             print(text, file=self._stream, flush=True)
         else:
             self._bar.write(text, file=self._stream)

@@ -20,7 +20,7 @@ from training.machine.peak import matmul_peak
 from training.machine.settings import XLA
 from training.presets.of_run import preset_at
 from training.pretrain import model, report
-from training.pretrain.facts import data_facts
+from training.pretrain.identity import data_facts
 from training.pretrain.loop import StopSignal, Training, train
 from training.pretrain.progress import Progress
 from training.pretrain.saver import Saver

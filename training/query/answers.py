@@ -158,11 +158,13 @@ def _functions(settings):
         return functions, fills if is_encoder else None
     print(f"{place.name}/ answers, loaded by keras_tupe", flush=True)
     from keras_tupe import tasks
-    from training.presets.load import load_task
+    from training.presets.load import embedder, load_task
 
     if settings.task_file:
         tasks.load_file(settings.task_file)
     model = load_task(place)
+    if settings.ask == "embed" != model.signature and 1 in model.texts:
+        model = embedder(model.backbone, model.preprocessor)
     if hasattr(model, "generate") or 1 not in model.texts:
         return {model.signature: model.ask}, None  # what is too long is refused, or in windows
 

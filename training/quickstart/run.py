@@ -12,20 +12,21 @@ from keras_tupe.trainer import LinearWarmupDecay
 from training.machine.devices import make_machine
 from training.pretrain.loop import Training
 from training.pretrain.progress import Progress
-from training.quickstart.plan import Rates
-from training.quickstart.recipe import (
-    BETA_2,
-    CURVE_BATCHES,
-    INITIALIZER_RANGE,
-    LEARNING_RATE,
-    LENGTH,
-    TASK_BATCH_SIZE,
-    TASK_LEARNING_RATE,
-    WARMUP_SHARE,
-    curve_points,
-)
+from training.quickstart.data import LENGTH
+from training.quickstart.settings import STEPS, TASK_STEPS
 
-_FIRST_STEPS, _MEASURED_STEPS, _MEASURED_BATCHES = 10, 30, 8
+LEARNING_RATE = 3e-3
+BETA_2 = 0.98
+INITIALIZER_RANGE = 0.09
+TASK_BATCH_SIZE = 64
+TASK_LEARNING_RATE = 1e-3
+WARMUP_SHARE = 0.06
+CURVE_BATCHES = 12  # held-out batches behind each point of the curve
+MIN_STEPS = 20  # of pre-training, fewer say nothing
+_FIRST_STEPS, _MEASURED_STEPS = 10, 30
+# Of a command with --minutes, as on two idle cores: what a method takes beside its steps, and the
+# end of all, by the time of compiling; a step with its share of the task, by that of a step.
+_BESIDE, _END, _WITH_TASK = 2.1, 2.7, 1.4
 
 
 @dataclasses.dataclass
@@ -77,14 +78,18 @@ def build(position, corpus, size, seed):
     return TupeMaskedLM(backbone)
 
 
-def pretrain(model, corpus, steps, show):
+def curve_points(steps):
+    """Returns the points of the curve of so many steps: 5 of few, 11 of many."""
+    return min(steps, max(5, min(11, steps // 50)))
+
+
+def pretrain(model, corpus, steps):
     """Trains a new masked language model and tests it, now and then and at the end.
 
     Args:
         model: what `build` made.
         corpus: a `QuickstartData`.
         steps: steps of the learning rate's way down; as many are done as the curve's points divide.
-        show: a `Show`.
 
     Returns:
         `((tokens, losses), (loss, accuracy))`: the curve, tokens seen and the loss on some
@@ -95,17 +100,16 @@ def pretrain(model, corpus, steps, show):
     rows = corpus.training
     training = _training(model, rows, corpus.held_out, LEARNING_RATE, steps, beta_2=BETA_2)
     losses = []
-    with show.progress(points * every, rows, "pre-training") as progress:
+    with _progress(points * every, rows) as progress:
         for step in range(every, points * every + 1, every):
             training.fit(step - every, step, progress)
             losses.append(training.evaluate(step, progress, CURVE_BATCHES)["valid_loss"])
-        show.begin("validation")
         scores = training.evaluate(step, progress)
     tokens = (np.arange(points) + 1) * every * rows.batch_size * LENGTH
     return (tokens.tolist(), losses), (scores["valid_loss"], scores["valid_accuracy"])
 
 
-def fine_tune(backbone, corpus, steps, seed, show):
+def fine_tune(backbone, corpus, steps, seed):
     """Trains a classifier on the word-order task; returns its accuracy on the test pairs.
 
     Args:
@@ -113,13 +117,12 @@ def fine_tune(backbone, corpus, steps, seed, show):
         corpus: a `QuickstartData`.
         steps: number of steps.
         seed: an integer.
-        show: a `Show`.
     """
     keras.utils.set_random_seed(seed)
     rows = data.WordOrderRows(corpus.task_training, batch_size=TASK_BATCH_SIZE, seed=seed)
     model = TupeTextClassifier(backbone, num_classes=2, dropout=0.0)
     training = _training(model, rows, None, TASK_LEARNING_RATE, steps)
-    with show.progress(steps, rows, "fine-tuning") as progress:
+    with _progress(steps, rows) as progress:
         training.fit(0, steps, progress)
     test = corpus.task_test
     inputs = {"token_ids": test.token_ids, "padding_mask": test.padding_mask}
@@ -127,24 +130,21 @@ def fine_tune(backbone, corpus, steps, seed, show):
     return float((logits.argmax(axis=1) == test.labels).mean())
 
 
-def run(position, corpus, settings, work, stages):
+def run(position, corpus, settings, steps):
     """Trains and tests one method; returns its `Result` and the pre-trained model.
 
     Args:
         position: name of the method.
         corpus: a `QuickstartData`.
         settings: a `Settings`.
-        work: a `Work`.
-        stages: the `Stages` of the command, which knows those of `Work.stages`.
+        steps: of pre-training; the task keeps its proportion to them.
     """
-    show = Show(stages, position)
-    show.begin("compiling")
     started = time.monotonic()
     model = build(position, corpus, settings.size, settings.seed)
-    (tokens, losses), (loss, accuracy) = pretrain(model, corpus, work.steps, show)
+    (tokens, losses), (loss, accuracy) = pretrain(model, corpus, steps)
     pretrained = model.get_weights()
-    show.begin("compiling the word-order task")
-    word_order = fine_tune(model.backbone, corpus, work.task_steps, settings.seed, show)
+    task_steps = max(1, round(TASK_STEPS * steps / STEPS))
+    word_order = fine_tune(model.backbone, corpus, task_steps, settings.seed)
     model.set_weights(pretrained)  # the task changed the shared encoder
     interval = 1.96 * math.sqrt(word_order * (1 - word_order) / len(corpus.task_test.labels))
     seconds = time.monotonic() - started
@@ -155,58 +155,47 @@ def run(position, corpus, settings, work, stages):
     )
 
 
-def measure(position, corpus, settings, stages):
-    """Returns the `Rates` of a method on this machine, from a few steps of a model of its own."""
+def measured(position, corpus, settings):
+    """Returns the seconds of compiling a method, and of one of its steps, on this machine now."""
     start = time.monotonic()
     model = build(position, corpus, settings.size, settings.seed)
-    count = _FIRST_STEPS + _MEASURED_STEPS
-    rows = corpus.training
-    training = _training(model, rows, corpus.held_out, LEARNING_RATE, count, beta_2=BETA_2)
-    with Show(stages, position).progress(count, rows) as progress:
-        compiling, step = _first_and_rest(
-            start,
-            lambda first, end: training.fit(first, end, progress),
-            _MEASURED_STEPS,
-            _FIRST_STEPS,
-        )
-        start = time.monotonic()
-        test, batch = _first_and_rest(
-            start, lambda first, end: training.evaluate(0, progress, end - first), _MEASURED_BATCHES
-        )
-    return Rates.measured(compiling, step, batch, max(test - batch, 0.0))
+    steps, rows = _FIRST_STEPS + _MEASURED_STEPS, corpus.training
+    training = _training(model, rows, corpus.held_out, LEARNING_RATE, steps, beta_2=BETA_2)
+    with _progress(steps, rows) as progress:
+        training.fit(0, _FIRST_STEPS, progress)
+        middle = time.monotonic()
+        training.fit(_FIRST_STEPS, steps, progress)
+    return middle - start, (time.monotonic() - middle) / _MEASURED_STEPS
 
 
-def _first_and_rest(start, do, count, first=1):
-    """Returns the seconds from `start` to the end of the first, and those of each of the others."""
-    do(0, first)
-    done = time.monotonic()
-    do(first, first + count)
-    return done - start, (time.monotonic() - done) / count
-
-
-class Show:
-    """What a method's parts show of themselves in the `Stages` of a command.
+def steps_within(minutes, taken, compiling, step, number):
+    """Returns the steps of each method with which the command takes about so long.
 
     Args:
-        stages: the `Stages`.
-        position: name of the method, with which its stages begin.
+        minutes: of the whole command.
+        taken: seconds that it has taken already.
+        compiling, step: what `measured` returned.
+        number: of methods.
+
+    Raises:
+        ValueError: if they were fewer than `MIN_STEPS`.
     """
-
-    def __init__(self, stages, position):
-        self._stages, self._position = stages, position
-
-    def begin(self, stage):
-        """Begins a stage of the method."""
-        self._stages.begin(f"{self._position}: {stage}")
-
-    def progress(self, steps, rows, stage=None):
-        """Returns the `Progress` of steps; a stage begins with the first, when it is compiled."""
-        return Progress(
-            steps,
-            tokens_per_step=rows.batch_size * LENGTH,
-            stages=self._stages,
-            stage=stage and f"{self._position}: {stage}",
+    beside = taken + (_END + number * _BESIDE) * compiling
+    seconds = number * _WITH_TASK * step  # of a step of each
+    steps = int((60 * minutes - beside) / seconds)
+    if steps < MIN_STEPS:
+        least = math.ceil(10 * (beside + MIN_STEPS * seconds) / 60) / 10
+        raise ValueError(
+            f"--minutes must cover what is needed for {number} method{'s' * (number != 1)} "
+            "whatever the number of steps: reading, compiling, validating, exporting and its "
+            "check; on this machine, as busy as it is now, expected at least "
+            f"{least:g} minutes. Received: {minutes:g}"
         )
+    return steps
+
+
+def _progress(steps, rows):
+    return Progress(steps, tokens_per_step=rows.batch_size * LENGTH)
 
 
 def _training(model, rows, held_out, learning_rate, steps, **optimizer):

@@ -8,11 +8,13 @@ from training.command.checks import no_folder
 from training.command.settings import setting
 from training.command.without_keras import method_names as known_methods
 from training.command.without_keras import without_keras
-from training.quickstart.recipe import STEPS, TASK_STEPS
 
 with without_keras():
     from keras_tupe.export.folder import check_destination
     from keras_tupe.models.sizes import SIZES
+
+
+STEPS, TASK_STEPS = 2200, 400  # of pre-training, of the word-order task
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Settings:
     )
     minutes: float | None = setting(
         None,
-        "Time for the whole command, minutes > 0; without it "
+        "Time for the whole command, about, minutes > 0; without it "
         f"{STEPS:,} + {TASK_STEPS} steps of each.",
     )
     size: str = setting("tiny", f"Size of the encoders: {', '.join(SIZES)}.")
@@ -37,6 +39,24 @@ class Settings:
     def names(self):
         """Returns the names of the methods; loads those that are files."""
         return method_names(self.positions)
+
+    def in_words(self):
+        """Returns what a run is about to do, and why, in five lines."""
+        names = self.names()
+        corpus = self.corpus or "docstrings of the installed packages"
+        steps = f"{STEPS:,} steps" if self.minutes is None else "as many steps as the time allows"
+        count = "1 encoder" if len(names) == 1 else f"{len(names)} encoders"
+        return "\n".join(
+            [
+                f"1. text: {corpus}; a tenth of the documents is held out to test on",
+                "2. vocabulary: 8,000 word pieces, to cut the text into rows of tokens",
+                f"3. {count}, {', '.join(names)}: same rows, masks and {steps}; only positions "
+                "differ",
+                "4. word order: each learns to find exchanged words, which a bag of words cannot "
+                "show",
+                f"5. the best is exported to {self.out}, loaded by another process, and questioned",
+            ]
+        )
 
     def problems(self):
         """Returns a sentence for each mistake."""

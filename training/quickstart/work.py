@@ -1,12 +1,100 @@
 """All of the quickstart: one model per method, their table, and the best one exported."""
 
+import dataclasses
+import json
 import shlex
+import time
 
+from keras import ops
+
+from keras_tupe import TupeTokenizer
+from keras_tupe.export import export_encoder, export_text_model, replaceable_folder, write_card
+from training.command import pictures
 from training.command.folder_lock import FolderLock
 from training.command.tables import table
-from training.quickstart import data as quickstart_data
-from training.quickstart import export, plan, run
-from training.quickstart.recipe import BATCH_SIZE
+from training.export.check import check_in_another_process, write_example
+from training.pretrain.model import save_preset
+from training.quickstart import run
+from training.quickstart.data import LENGTH, prepare
+from training.quickstart.settings import STEPS
+
+
+def train_and_publish(settings, command, started):
+    """Trains one model per method, writes the folder of the run, and prints what comes of it.
+
+    Args:
+        settings: a `Settings` without problems.
+        command: the command line, for the card.
+        started: when the command began, of `time.monotonic`.
+    """
+    with FolderLock(settings.out, beside=True):
+        names, data = settings.names(), prepare(settings.corpus, settings.seed)
+        print("\n".join(f"{k.replace('_', ' '):>20}: {v}" for k, v in data.facts.items()))
+        steps = STEPS
+        if settings.minutes is not None:
+            times = run.measured(names[0], data, settings)
+            taken = time.monotonic() - started
+            steps = run.steps_within(settings.minutes, taken, *times, len(names))
+            print(f"{steps:,} steps of each, for about {settings.minutes:g} minutes in all")
+        results, models = [], {}
+        for name in names:
+            print(f"{name}:", flush=True)
+            result, models[name] = run.run(name, data, settings, steps)
+            results.append(result)
+            print(
+                f"{name}: held-out loss {result.loss:.4f}, masked accuracy {result.accuracy:.2%}, "
+                f"word order {result.word_order:.2%} ({result.seconds:.0f} s)",
+                flush=True,
+            )
+        best = min(results, key=lambda result: result.loss)
+        publish(settings, data, results, best, models, command)
+    report(results, data)
+    minutes, seconds = divmod(round(time.monotonic() - started), 60)
+    print(f"\nexported {best.position} to {settings.out}, in {minutes} min {seconds} s in all")
+    print(next_steps(settings, data))
+
+
+def publish(settings, data, results, best, models, command):
+    """Writes the folder of the run, checks it in another process, and moves it into place.
+
+    Args:
+        settings: settings of the run.
+        data: its `QuickstartData`.
+        results: list of `Result`.
+        best: the `Result` of the exported model.
+        models: dictionary of method -> its pre-trained `TupeMaskedLM`.
+        command: the command line, for the card.
+
+    Raises:
+        RuntimeError: if the export does not answer as the model does.
+    """
+    model = models[best.position]
+    with replaceable_folder(settings.out) as folder:
+        export_encoder(model, folder)
+        export_text_model(model, data.tokenizer, folder / "text")
+        tokenizer = TupeTokenizer(vocabulary=data.tokenizer.pieces)
+        save_preset(model, tokenizer, LENGTH, folder / "preset")
+        inputs, _, _ = next(data.held_out.evaluation_batches())
+        write_example(folder, model, {name: value[:4] for name, value in inputs.items()})
+        curves = {result.position: (result.tokens, result.curve) for result in results}
+        pictures.draw_curves(folder / "curves.png", curves)
+        for name, one in models.items():
+            layer = one.backbone.position_bias
+            if layer is not None:
+                bias = ops.convert_to_numpy(layer(ops.zeros((1, LENGTH, one.backbone.hidden_dim))))
+                title = f"{name}: learned position bias, after {results[0].tokens[-1]:,} tokens"
+                path = folder / f"position_bias_{name}.png"
+                pictures.draw_position_bias(path, bias[0], title)
+        facts = {
+            "command": command,
+            "config": model.backbone.get_config(),
+            "seed": settings.seed,
+            "data": data.facts,
+            "metrics": dataclasses.asdict(best),
+            "all_methods": [dataclasses.asdict(result) for result in results],
+        }
+        write_card(folder, **json.loads(json.dumps(facts, default=str)))
+        check_in_another_process(folder, print)
 
 
 def report(results, data):
@@ -32,63 +120,6 @@ def report(results, data):
             "Without positions both sentences of a word-order pair are the same bag of words and "
             "get the same answer: one of the two is right, hence 50 %, by necessity."
         )
-
-
-def train_and_publish(settings, names, command, stages):
-    """Trains one model per method and writes the folder of the run.
-
-    Args:
-        settings: a `Settings` without problems.
-        names: list of the methods.
-        command: the command line, for the card.
-        stages: the `Stages` of the command, which knows all of them.
-
-    Returns:
-        `(results, data, best)`: list of `Result`, the `QuickstartData`, and the exported result.
-    """
-    with FolderLock(settings.out, beside=True):
-        return _train_and_publish(settings, names, command, stages)
-
-
-def _train_and_publish(settings, names, command, stages):
-    documents = quickstart_data.load_documents(settings.corpus, stages)
-    data = quickstart_data.prepare(documents, BATCH_SIZE, settings.seed, stages)
-    facts = {key.replace("_", " "): value for key, value in data.facts.items()}
-    stages.say("\n".join(f"{key:>20}: {value}" for key, value in facts.items()))
-
-    work = _work(settings, names, data, stages)
-    results, models, biases = [], {}, {}
-    for name in names:
-        result, models[name] = run.run(name, data, settings, work, stages)
-        results.append(result)
-        stages.say(
-            f"{name}: held-out loss {result.loss:.4f}, masked accuracy {result.accuracy:.2%}, "
-            f"word order {result.word_order:.2%} ({result.seconds:.0f} s)"
-        )
-        bias = export.position_bias(models[name])
-        if bias is not None:
-            biases[name] = bias
-
-    best = min(results, key=lambda result: result.loss)
-    model = models[best.position]
-    stages.begin(plan.PUBLISHING)
-    export.publish(settings, data, results, best, model, biases, command, stages)
-    return results, data, best
-
-
-def _work(settings, names, data, stages):
-    """Returns the `Work` of each method, and corrects the plan of the rest."""
-    batches = data.held_out.num_evaluation_batches
-    if settings.minutes is None:
-        return plan.Work(held_out_batches=batches)
-    stages.begin(plan.MEASURING)
-    rates = run.measure(names[0], data, settings, stages)
-    work = plan.plan_rest(stages, settings.minutes, rates, names, batches)
-    stages.say(
-        f"{work.steps:,} steps of pre-training and {work.task_steps:,} of the word-order task for "
-        f"each, so that all of it takes {settings.minutes:g} minutes"
-    )
-    return work
 
 
 def next_steps(settings, data):

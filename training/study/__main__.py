@@ -3,6 +3,7 @@
     keras-tupe study --list
     keras-tupe study probe --positions none absolute tupe_r --seeds 2 --out probes
     keras-tupe study probe --help
+    keras-tupe study tupe-table1 --scale laptop --plan
     keras-tupe study mine.py --out mine
 
 The first word is the name of a study, or a file of your own: a .py file that sets STUDY, a `Study`
@@ -24,7 +25,11 @@ Settings = study.StudyOptions  # that all studies have
 
 def list_text():
     """Returns all studies, each with what it does."""
-    found = {name: study.find(name)[0].about.splitlines()[0] for name in study.names()}
+    found = {}
+    for name in study.names():
+        one = study.find(name)[0]
+        found[name] = one.about.splitlines()[0]
+        found |= {f"  {word}": asks for word, asks in (one.named or dict)().items()}
     width = max(map(len, found))
     return "\n".join(f"{name:{width}}  {about}" for name, about in found.items())
 
@@ -50,7 +55,8 @@ def main(arguments=None):
         found, name = study.find(words[0])
     except (ValueError, ImportError, SyntaxError) as error:
         _wrong(str(error))
-    settings = parse(found.settings, words[1:], found.about, f"study {name}")
+    own = words if words[0] != name and found.named is not None else words[1:]
+    settings = parse(found.settings, own, found.about, f"study {name}")
     with sentences("study", "The same command goes on from the last complete run."):
         from training.study.engine import carry_out
 

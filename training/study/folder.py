@@ -9,7 +9,8 @@ import shutil
 
 from keras_tupe._commit import commit
 from keras_tupe._json_file import read_json_object
-from keras_tupe.data.rows.json_record import read_sealed_json, write_json, write_sealed_json
+from keras_tupe.data import write_json
+from keras_tupe.data.rows.json_record import read_sealed_json, write_sealed_json
 from training.command.folder_lock import FolderLock
 from training.machine.kind import machine_kind
 from training.study.results import Finished, Results

@@ -138,11 +138,14 @@ class Study:
         settings: frozen dataclass on `StudyOptions`, of fields made by `setting`. Nothing that it
             needs may import Keras.
         work: function of the settings -> `Work`. It may import anything.
+        named: function of nothing -> dictionary: names that stand for the study with this
+            first word -> what each asks. Such names may be files of TOML too.
     """
 
     about: str
     settings: type
     work: Callable
+    named: Callable | None = None
 
 
 def names():
@@ -151,17 +154,23 @@ def names():
 
 
 def find(name):
-    """Returns the `Study` of a name, or of the path of a `.py` file, and how it is called.
+    """Returns the `Study` of a name, or of the path of a file, and how it is called.
 
     Raises:
         ValueError: if there is none; the nearest name is suggested.
     """
     if name in names():
         return importlib.import_module(f"{_ROOM}.{name}").STUDY, name
+    known = names()
+    for one, study in ((one, find(one)[0]) for one in names()):
+        if study.named is not None:
+            known += study.named()
+            if name in known or name.endswith(".toml"):
+                return study, one
     if not name.endswith(".py"):
         raise ValueError(
-            f"NAME must be one of {names()}, or the path of a .py or .toml file; the nearest is "
-            f"{nearest(name, names())!r}. Received: {name!r}"
+            f"NAME must be one of {known}, or the path of a .py or .toml file; the nearest is "
+            f"{nearest(name, known)!r}. Received: {name!r}"
         )
     path = pathlib.Path(os.path.abspath(name))
     if not path.is_file():

@@ -20,7 +20,7 @@ def heads(name):
     facts = _json(GALLERY)
     found = facts["methods"].get(name)
     if found is None:
-        return f"Not drawn yet: `keras-tupe gallery --positions {name} --out my_gallery`."
+        return f"Not drawn yet: `python -m docs.generate.gallery --positions {name}`."
     kinds = {"logits": "position logits", "scores": "attention scores"}
     before, after = ([kinds[found[s]["kind"]], *found[s]["patterns"]] for s in ("before", "after"))
     return "\n\n".join(

@@ -23,7 +23,7 @@ from training.command.shell import command_of, sentences
 ROOT = pathlib.Path(__file__).parents[3]
 TRAINING = ROOT / "training"
 # what needs no option to work, and so has another mistake to be refused for
-WORKS_ALONE = {"quickstart", "gallery", "demo"}
+WORKS_ALONE = {"quickstart", "demo"}
 ALL_COMMANDS = """
 import contextlib, io, json, sys
 from training.__main__ import commands, main

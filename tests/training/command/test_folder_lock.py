@@ -180,8 +180,6 @@ def test_a_lock_of_an_earlier_version_or_a_damaged_one_is_free(content, tmp_path
 FOLDERS = {
     "prepare": ["preparation.json", "dataset_info.json", "vocabulary.txt"],
     "pretrain": ["settings.json", "log.csv", "valid.csv", "checkpoints", "preset", "glue"],
-    "ablate": ["runs", "ablation.md", "ablation.json", "ablation.png"],
-    "experiment": ["experiment.json", "ablation", "report.md", "report.json"],
     "finetune glue": ["cola", "mnli", "results.json", "results.md", "grid.png"],
     "finetune seq2seq": ["seed-0/predictions.tsv", "seed-0/preset", "results.json"],
     "finetune squad": ["seed-0/nbest.json", "seed-0/preset", "results.json", "results.md"],
@@ -277,5 +275,5 @@ def test_every_program_that_holds_a_folder_is_known_by_what_it_makes():
     """Else its second run in a folder would end in a KeyError."""
     text = "".join(path.read_text(encoding="utf-8") for path in TRAINING.rglob("*.py"))
     programs = set(re.findall(r'FolderLock\([\w.]+, "(\w+)"', text))
-    assert {"ablate", "pretrain"} <= programs
+    assert {"study", "pretrain"} <= programs
     assert programs <= set(out_folder._MADE)

@@ -8,10 +8,8 @@ import pytest
 
 from training.command.checks import no_folder, not_there
 from training.evaluate.tasks.blimp import Settings as Blimp
-from training.experiment.settings import folder_problems
 from training.finetune.tasks.glue import Settings as Glue
 from training.finetune.tasks.squad import Settings as Squad
-from training.gallery.settings import Settings as Gallery
 from training.prepare.folder import check_output
 from training.pretrain.settings import Settings as Pretrain
 from training.quickstart.settings import Settings as Quickstart
@@ -37,7 +35,6 @@ def test_a_folder_that_is_there_or_can_be_made_is_right_and_nothing_stays(tmp_pa
         lambda out: Glue(out=out),
         lambda out: Squad(out=out),
         lambda out: Blimp(out=out),
-        lambda out: Gallery(out=out),
         lambda out: Quickstart(out=out),
     ],
 )
@@ -49,8 +46,6 @@ def test_an_out_that_cannot_be_made_names_the_option(settings):
 
 @PROC
 def test_it_is_named_by_the_other_programs_too():
-    (line,) = folder_problems("/proc/x", {})
-    assert line.startswith("--out must name")
     with pytest.raises(ValueError, match="--out must name"):
         check_output("/proc/x", {})
     assert "draw: --out must name" in commands.refusal("draw", "--out", "/proc/x")

@@ -75,19 +75,6 @@ def test_the_committed_model_is_shown_from_any_folder(anew, tmp_path, monkeypatc
     assert int(count[1]) >= 24
 
 
-def test_own_questions_are_answered_alone(export, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    told = commands.done(
-        "demo", "--model", export, "--fill", "a <mask> c.", "--nearest", "a b", "--fill", "[MASK]"
-    )
-    rows = cells(told)
-    assert [row[0] for row in rows if "MASK" in row[0].upper()] == ["a <mask> c.", "[MASK]"]
-    assert len(re.findall(r"\S+ \d+%", told)) == 8
-    assert "| a b " in told
-    assert "Word order" not in told
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_fillers_are_those_of_the_model_best_first(known):
     (found, none) = known.fill(["a [MASK] c", "a b c"])
     assert none == []
@@ -140,15 +127,7 @@ def test_the_sentences_are_of_one_form():
     assert all(text.count("[MASK]") == 1 for text in BLANKS)
 
 
-def test_a_question_that_cannot_be_answered_is_refused(export, tmp_path):
-    told = commands.refusal("demo", "--fill", "no blank", "--nearest", " ", code=2)
-    assert len(told.splitlines()) == 2
-    assert "--fill must have a blank: write [MASK]" in told
-    assert "Received: 'no blank'" in told
-    assert "--nearest must be a text" in told
-    far = "a b c d e f g h a b c [MASK]"
-    told = commands.refusal("demo", "--model", export, "--fill", far, code=1)
-    assert "among the first words" in told
+def test_a_picture_that_cannot_be_written_is_refused(tmp_path):
     for out in (tmp_path, tmp_path / "demo.txt"):
         assert "--out must be a .png file" in commands.refusal("demo", "--out", out, code=2)
     (tmp_path / "file").touch()

@@ -33,7 +33,6 @@ CAUSAL, SEQ2SEQ, REPLACED = (cases.RUNS[x] for x in ("causal_lm", "seq2seq", "re
 WINDOW = {"attention_pattern": "sliding_window"}
 MEMORY = {**CAUSAL, "memory_length": 4, "segment_length": 5}
 REFUSED = {  # words of the sentence, and the options that it is for
-    "--precision must be one of ['float32', ": {"precision": "bfloat16"},
     "rows of 16 tokens, max_sequence_length=15": {
         "max_sequence_length": 15,
         "position": "absolute",
@@ -80,8 +79,6 @@ REFUSED = {  # words of the sentence, and the options that it is for
         "position": "shaw",
         "max_sequence_length": 8,
     },
-    "--memory-length must be an integer >= 0": {**MEMORY, "memory_length": -1},
-    "--segment-length must be an integer >= 1": {**MEMORY, "segment_length": 0},
     "has no use for --memory-length, --segment-length": {**MEMORY, "objective": "seq2seq"},
 }
 

@@ -41,6 +41,8 @@ def test_a_preset_of_each_task_answers_texts(presets):
     assert "%" in told
     told = commands.done("query", presets / "masked_lm", "--text", "the [MASK] dog")
     assert "the [MASK] dog\n    " in told
+    told = commands.done("query", presets / "masked_lm", "--ask", "embed", "--text", "the dog")
+    assert told.count("\n    ") == 3, "the nearest sentences, by the vectors of its encoder"
 
 
 @slow

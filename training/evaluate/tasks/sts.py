@@ -97,8 +97,8 @@ def _read(settings):
 
 def _embedder(settings, preset):
     """Returns a `TupeTextEmbedder` of a preset of any kind."""
-    from keras_tupe import TupeTextClassifierPreprocessor, TupeTextEmbedder
-    from training.presets.load import load_preset
+    from keras_tupe import TupeTextEmbedder
+    from training.presets.load import embedder, load_preset
 
     model, text = load_preset(preset)
     if text is None:
@@ -107,16 +107,10 @@ def _embedder(settings, preset):
             f"its preprocessor. Received: {preset!r}"
         )
     backbone = getattr(model, "backbone", model)
-    length = settings.length or getattr(text, "sequence_length", None)
-    preprocessor = TupeTextClassifierPreprocessor(
-        getattr(text, "tokenizer", text),
-        sequence_length=length or backbone.max_sequence_length,
-        segments=bool(backbone.num_segments),
-        add_start_token=getattr(text, "add_start_token", True),
-    )
     own = model.pooling if isinstance(model, TupeTextEmbedder) else "mean"
     # of any length, as cosines are
-    return TupeTextEmbedder(backbone, preprocessor, settings.pooling or own, normalize=False)
+    pooling = settings.pooling or own
+    return embedder(backbone, text, settings.length, pooling=pooling, normalize=False)
 
 
 def mean_word_vectors(embedder, texts):

@@ -52,12 +52,21 @@ def _glue_files(settings):
     return [folder for folder in folders if folder.is_dir()] or [settings.data]
 
 
-# Name -> command of that task, its settings, their paths of data, scores (`None`: by position).
+# Name -> command, its settings, their paths of data, scores in its results (`None`: others).
 _COMMANDS = {
-    "glue": ("finetune", glue.Settings, _glue_files, _glue_scores),
-    "squad": ("finetune", squad.Settings, lambda asked: [asked.train, asked.dev], _squad_scores),
-    "blimp": ("evaluate", blimp.Settings, lambda asked: [asked.data], _blimp_scores),
-    "perplexity": ("evaluate", perplexity.Settings, lambda asked: [asked.data], None),
+    "glue": ("training.finetune", glue.Settings, _glue_files, _glue_scores),
+    "squad": (
+        *("training.finetune", squad.Settings),
+        *(lambda settings: [settings.train, settings.dev], _squad_scores),
+    ),
+    "blimp": (
+        *("training.evaluate", blimp.Settings),
+        *(lambda settings: [settings.data], _blimp_scores),
+    ),
+    "perplexity": (
+        *("training.evaluate", perplexity.Settings),
+        *(lambda settings: [settings.data], None),
+    ),
 }
 
 TASKS = tuple(_COMMANDS)  # in the order of tables
@@ -81,14 +90,14 @@ class Task:
     @property
     def module(self):
         """The command."""
-        return f"training.{_COMMANDS[self.name][0]}"
+        return _COMMANDS[self.name][0]
 
     def words(self, preset, out, variant):
         """Returns the command line for a preset."""
-        own = self.of_preset(str(preset)).changed(out=str(out), position_file=variant.file)
-        return [self.name, *words(own.settings)]
+        own = {"out": str(out), "position_file": variant.file}
+        return [self.name, *words(self.with_preset(str(preset)).changed(**own).settings)]
 
-    def of_preset(self, preset):
+    def with_preset(self, preset):
         """Returns the task of a preset, or of none."""
         if hasattr(self.settings, "presets"):
             return self.changed(presets=(preset,) if preset else ())
@@ -110,7 +119,7 @@ class Task:
                 for name in ("out", "position_file")
                 if getattr(self.settings, name) is not None
             ]
-            told = self.of_preset(_NO_PRESET).changed(out=_NO_PRESET).settings.problems()
+            told = self.with_preset(_NO_PRESET).changed(out=_NO_PRESET).settings.problems()
             found += [sentence for sentence in told if _NO_PRESET not in sentence]
         return [f"{self.module} {self.name}: {sentence}" for sentence in found]
 
@@ -210,4 +219,4 @@ def tasks_of(settings, length=None):
 
 def _task(name, command_line):
     settings, mistakes = read(_COMMANDS[name][1], command_line)
-    return Task(name, settings, tuple(mistakes)).of_preset(None)
+    return Task(name, settings, tuple(mistakes)).with_preset(None)

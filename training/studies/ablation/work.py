@@ -19,7 +19,7 @@ from training.command.variant import label_of
 from training.command.words import words
 from training.machine.cost import TimeLeft, find_device, pretraining
 from training.presets.of_run import preset_at
-from training.pretrain.facts import data_facts
+from training.pretrain.identity import data_facts
 from training.pretrain.report import load_run
 from training.studies.ablation import objectives, objectives_report, report
 from training.studies.ablation.results import LOSS, collect, loss_name

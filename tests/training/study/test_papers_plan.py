@@ -12,10 +12,6 @@ from keras_tupe.trainer import step_flops
 from training.command.settings import parse
 from training.command.variant import parse as parse_variant
 from training.convert.settings import Settings as ConvertSettings
-from training.experiment.definition import SCALES, Glue, Squad, find, names
-from training.experiment.plan import GRAFTED, make_plan, nominal_device, plan_text
-from training.experiment.settings import Settings
-from training.experiment.work import list_text
 from training.finetune.cost import glue_cost, squad_cost
 from training.finetune.tasks import glue as finetune_glue_settings
 from training.finetune.tasks import squad as finetune_squad_settings
@@ -23,6 +19,10 @@ from training.machine.cost import H200, TWO_CORES, Cost, Device, pretraining, sl
 from training.pretrain.settings import Settings as PretrainSettings
 from training.studies.ablation import settings as ablate_settings
 from training.studies.ablation.tasks import tasks_of
+from training.studies.papers import questions
+from training.studies.papers.definition import SCALES, Glue, Squad, find, names
+from training.studies.papers.plan import GRAFTED, make_plan, nominal_device, plan_text
+from training.studies.papers.settings import Settings
 
 HOURS = {"gpu-day": 24.0, "gpu-hour": 1.0}
 PAPERS = [name for name in names() if find(name).tables]
@@ -89,7 +89,7 @@ def check_command(command, out):
     if command.module == "training.convert":
         options = parse(ConvertSettings, command.words)
         position = parse_variant(options.graft)
-        cases.make_preset(out / GRAFTED, position.position, options.method_options())
+        cases.make_preset(out / GRAFTED / "preset", position.position, options.method_options())
     elif command.module == "training.finetune":
         task, *words = command.words
         assert task == "squad"
@@ -108,7 +108,6 @@ def check_command(command, out):
                 length = PreparedRows(settings.data).length
                 cases.make_preset(preset, variant.position, variant.options, length)
                 name, *words = task.words(preset, out / "scored", variant)
-                assert name == task.name
                 parsed = parse(kinds[name].Settings, words)
                 assert parsed.precision == settings.precision
 
@@ -180,10 +179,7 @@ def test_the_assumptions_are_those_that_are_told():
     assert (H200.utilisation, H200.peak_flops) == (0.35, 989e12)
     text = plan_text(make_plan(find("tupe-table1"), Settings(name="tupe-table1"), H200), H200)
     assert "at 35% of 989 TFLOP/s" in text
-    listed = list_text()
-    for name in names():
-        assert f"{name}: {find(name).question}" in listed
-    assert H200.name in listed
+    assert questions() == {name: find(name).question for name in names()}
 
 
 def test_pretraining_costs_its_steps_and_a_third_of_its_validations():
@@ -269,16 +265,16 @@ def test_a_graft_compares_the_given_preset_at_its_own_length_only(tmp_path):
         "--graft",
         "qkr_4",
         "--out",
-        "O/grafted",
+        "O/grafted/preset",
         "--graft-options",
         '{"k": 3}',
     ]
-    assert put_in.makes == "O/grafted"
+    assert put_in.folder == "grafted"
     unclipped = cases.graft_text().replace("qkr_4:k=3", "qkr_4")
     put_in_all = cases.plan_of(cases.write(tmp_path, unclipped, "unclipped"), out="O").commands[0]
     assert put_in_all.words[-2:] == ["--graft-length", "32"]  # else far distances were one
     pairs = [(one.words[1], one.words[one.words.index("--length") + 1]) for one in others]
-    assert pairs == [("PRESET", "24"), ("O/grafted", "24"), ("O/grafted", "32")]
+    assert pairs == [("PRESET", "24"), ("O/grafted/preset", "24"), ("O/grafted/preset", "32")]
 
 
 def test_a_preset_that_is_given_is_reckoned_with(tmp_path):

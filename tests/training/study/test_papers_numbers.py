@@ -5,12 +5,12 @@ import dataclasses
 import pytest
 
 from training.command import config_file
-from training.experiment.definition import SCALES, find, names
 from training.finetune.glue.protocol import PROTOCOLS
 from training.finetune.glue.results import changes
 from training.finetune.tasks.glue import Settings as GlueSettings
 from training.finetune.tasks.squad import Settings as SquadSettings
 from training.pretrain.settings import Settings as PretrainSettings
+from training.studies.papers.definition import SCALES, find, names
 
 # Source of a table -> columns, and a line for each row: name | method that answers to it | values.
 TABLES = {

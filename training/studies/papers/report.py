@@ -1,95 +1,81 @@
-"""The report of an experiment: `report.md`, `report.json` and `report.png`."""
+"""The report of an experiment: the paper's numbers, and ours beside them."""
 
 import math
 
-from keras_tupe.data import write_json
-from training.command.durations import duration
-from training.command.report_files import replaced_picture, replaced_text
 from training.command.tables import table
 from training.command.variant import parse
-from training.experiment.results import AVERAGE, claims, verdict
 from training.finetune.glue.protocol import PROTOCOLS
 from training.studies.ablation.results import LOSS
-from training.study.report import machine_words, plain, spread
-
-MARKDOWN, JSON, PICTURE = FILES = "report.md", "report.json", "report.png"
-
-
-def write(out, plan, results, origin):
-    """Writes the three files, each whole or not at all; the picture where matplotlib is.
-
-    Args:
-        out: folder, a `pathlib.Path`.
-        plan, results, origin: see `as_json`.
-
-    Returns:
-        The text of `report.md`.
-    """
-    content = as_json(plan, results, origin)
-    write_json(out / JSON, content)
-    text = markdown(content, plan, results)
-    replaced_text(out / MARKDOWN, text)
-    replaced_picture(out / PICTURE, lambda path: _draw(path, plan, results))
-    return text
+from training.studies.papers.results import AVERAGE, claims, verdict
+from training.study.report import spread
+from training.study.study import Report
 
 
-def _draw(path, plan, results):
-    from training.experiment.picture import draw
-
-    draw(path, plan, results)
-
-
-def as_json(plan, results, origin):
-    """Returns the content of `report.json`: the paper's numbers and ours under keys of their own.
+def report(plan, results, overrides):
+    """Returns the `Report` of an experiment.
 
     Args:
         plan: the `Plan` that was carried out.
         results: its `Results`.
-        origin: dictionary with `command`, `commit`, `machine`, `device` and `overrides`.
+        overrides: what the command line changed in the scale, a dictionary.
+    """
+    content = as_json(plan, results, overrides)
+
+    def draw(path):
+        from training.studies.papers.picture import draw
+
+        draw(path, plan, results)
+
+    title = f"{plan.experiment.name}, scale {plan.scale.name}"
+    return Report(title, parts_of(content, plan, results), content, {"study.png": draw})
+
+
+def as_json(plan, results, overrides):
+    """Returns all that is known: the paper's numbers and ours under keys of their own.
+
+    Args:
+        plan: the `Plan` that was carried out.
+        results: its `Results`.
+        overrides: what the command line changed in the scale, a dictionary.
     """
     experiment, scale = plan.experiment, plan.scale
     disagree = experiment.disagreement
-    return plain(
-        {
-            **origin,
-            "experiment": experiment.name,
-            "scale": scale.name,
-            "question": experiment.question,
-            "seconds": results.seconds,
-            "paper": {
-                "source": experiment.source,
-                "protocol": experiment.protocol,
-                "tables": experiment.tables,
+    return {
+        "overrides": overrides,
+        "experiment": experiment.name,
+        "scale": scale.name,
+        "question": experiment.question,
+        "paper": {
+            "source": experiment.source,
+            "protocol": experiment.protocol,
+            "tables": experiment.tables,
+        },
+        "ours": {
+            "commands": [str(command) for command in plan.commands],
+            "variants": scale.variants,
+            "pretraining": scale.pretrain and scale.pretrain.values(),
+            "glue": scale.glue,
+            "squad": scale.squad,
+            "headline": results.headline,
+            "pairs_are": results.unit,
+            "scores": {
+                score: {
+                    "title": results.titles[score],
+                    "methods": {name: one.record() for name, one in found.items()},
+                }
+                for score, found in results.summaries.items()
             },
-            "ours": {
-                "commands": [str(command) for command in plan.commands],
-                "commits_of_runs": results.commits,
-                "variants": scale.variants,
-                "pretraining": scale.pretrain and scale.pretrain.values(),
-                "glue": scale.glue,
-                "squad": scale.squad,
-                "headline": results.headline,
-                "pairs_are": results.unit,
-                "scores": {
-                    score: {
-                        "title": results.titles[score],
-                        "methods": {name: one.record() for name, one in found.items()},
-                    }
-                    for score, found in results.summaries.items()
-                },
-                "share_of_steps_to_baseline": results.shares,
-                "unfinished": results.unfinished,
-            },
-            "differs": differs(plan, results, origin["overrides"]),
-            "unknown": experiment.unknown,
-            "disagreement": disagree
-            and {
-                "text": disagree.text,
-                "claims": claims(experiment),
-                "ours": verdict(experiment, results),
-            },
-        }
-    )
+            "share_of_steps_to_baseline": results.shares,
+        },
+        "differs": differs(plan, results, overrides),
+        "unknown": experiment.unknown,
+        "disagreement": disagree
+        and {
+            "text": disagree.text,
+            "claims": claims(experiment),
+            "ours": verdict(experiment, results),
+        },
+    }
 
 
 def differs(plan, results, overrides):
@@ -115,17 +101,10 @@ def differs(plan, results, overrides):
     return found + [f"Reported by the runs: {change}." for change in results.changes]
 
 
-def markdown(content, plan, results):
-    """Returns the text of `report.md`.
-
-    Args:
-        content: content of `report.json`, see `as_json`.
-        plan: the `Plan` that was carried out.
-        results: its `Results`.
-    """
+def parts_of(content, plan, results):
+    """Returns the texts of the report, a list; `content` is what `as_json` returned."""
     experiment = plan.experiment
     parts = [
-        f"# {experiment.name}, scale {plan.scale.name}",
         experiment.question,
         "Numbers of papers and numbers of ours stand in tables of their own, each with its source. "
         "They are of other models, texts and settings (see below): compare signs and sizes of "
@@ -136,7 +115,7 @@ def markdown(content, plan, results):
     ]
     for one in experiment.tables:
         parts += [f"## Theirs: {one.source}", f"{one.title}.", _paper_table(one)]
-    parts += [f"## Ours: {experiment.name} at scale {plan.scale.name}", _origin(content)]
+    parts += [f"## Ours: {experiment.name} at scale {plan.scale.name}"]
     parts += [_our_table(plan, results), _difference_table(results), _share_table(results)]
     parts += results.sections
     if results.unfinished:
@@ -148,7 +127,7 @@ def markdown(content, plan, results):
     parts += ["## What the paper did", _bullets(experiment.protocol)]
     parts += ["## What is not known of the paper", _bullets(experiment.unknown)]
     parts += ["## How to read this", _bullets(_notes(plan, results))]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return parts
 
 
 def _paper_table(one):
@@ -160,14 +139,6 @@ def _paper_table(one):
         for row in one.rows
     ]
     return table(header, rows)
-
-
-def _origin(content):
-    commits = ", ".join(content["ours"]["commits_of_runs"])
-    return (
-        f"Command: `{content['command']}`\n\nCommit of the runs: {commits}. "
-        f"{machine_words(content['machine'])} {duration(content['seconds'])} in all."
-    )
 
 
 def _our_table(plan, results):

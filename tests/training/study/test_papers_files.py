@@ -3,9 +3,9 @@ import pytest
 
 from training.command.toml_file import read_table
 from training.command.variant import parse
-from training.experiment.definition import SCALES, Experiment, find, names
-from training.experiment.results import claims
 from training.finetune.glue.protocol import COLUMNS, PROTOCOLS
+from training.studies.papers.definition import SCALES, Experiment, find, names
+from training.studies.papers.results import claims
 
 NAMES = (
     "diet-table2",

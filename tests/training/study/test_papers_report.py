@@ -4,17 +4,12 @@ import experiment_cases as cases
 import pytest
 from run_cases import cells
 
-from training.experiment import report as experiment_report
-from training.experiment.definition import find
-from training.experiment.results import collect_results, verdict
 from training.studies.ablation.results import LOSS
+from training.studies.papers import report as papers_report
+from training.studies.papers.definition import find
+from training.studies.papers.results import collect_results, verdict
+from training.study.report import plain
 
-ORIGIN = {
-    "command": "python -m training.experiment nobody",
-    "commit": "abc",
-    "machine": {"cpu": "slow one", "cores": 2, "gpu": None, "backend": "tensorflow"},
-    "overrides": {},
-}
 BASE, NEW = "absolute", "qkr_4:k=3"
 
 
@@ -23,11 +18,16 @@ def plan(tmp_path):
     return cases.plan_of(cases.write(tmp_path), out=str(tmp_path / "out"))
 
 
-def report(out, plan, **origin):
-    """Writes a report; returns the text, the JSON and what it is made of."""
+def report(out, plan, **overrides):
+    """Makes a report; returns the text, the JSON and what it is made of."""
     results = collect_results(plan, out)
-    text = experiment_report.write(out, plan, results, {**ORIGIN, **origin})
-    return text, json.loads((out / "report.json").read_text("utf-8")), results
+    found = papers_report.report(plan, results, overrides)
+    found.pictures["study.png"](out / "study.png")
+    return (
+        "\n\n".join(filter(None, found.parts)),
+        json.loads(json.dumps(plain(found.numbers))),
+        results,
+    )
 
 
 def make_runs(out, plan, glue_shift=(1.2, 1.3, 1.4), shift=-0.5):
@@ -54,7 +54,7 @@ def test_the_papers_numbers_and_ours_are_in_different_tables(plan, tmp_path):
     assert "60.50" not in theirs
     assert content["paper"]["tables"][0]["rows"][0]["values"] == [71.25, 60]
     assert "71.25" not in json.dumps(content["ours"])
-    assert (tmp_path / "out" / "report.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "out" / "study.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_our_numbers_are_means_over_pretrainings_with_their_metric(plan, tmp_path):
@@ -72,12 +72,11 @@ def test_our_numbers_are_means_over_pretrainings_with_their_metric(plan, tmp_pat
     assert rows[4] == [NEW, "+1.30", "+1.05 to +1.55", "0.002", "higher"]
     average = content["ours"]["scores"]["GLUE average"]["methods"][NEW]
     assert average["difference"]["mean"] == pytest.approx(1.3)
-    assert content["seconds"] == pytest.approx(6 * (150 + 60))  # training, and GLUE
 
 
 def test_what_differs_is_told_by_the_file_the_command_line_and_the_runs(plan, tmp_path):
     make_runs(tmp_path / "out", plan)
-    text, content, _ = report(tmp_path / "out", plan, overrides={"steps": 7})
+    text, content, _ = report(tmp_path / "out", plan, steps=7)
     told = sections(text)["What differs from the paper"]
     for sentence in (
         "It is smaller.",
@@ -153,7 +152,6 @@ def test_lengths_are_compared_with_the_first(tmp_path):
     assert found[f"{NEW}, 32 tokens"].difference.mean == pytest.approx(-0.4)
     rows = cells(sections(text)["Ours: nobody at scale laptop"])
     assert rows[1][:3] == [f"{NEW}, 24 tokens", "new", "3"]
-    assert results.seconds == pytest.approx(3 * 150 + 6 * 30)
 
 
 def test_a_graft_is_compared_over_runs_of_fine_tuning(tmp_path):
@@ -168,7 +166,7 @@ def test_a_graft_is_compared_over_runs_of_fine_tuning(tmp_path):
     assert results.unit == content["ours"]["pairs_are"] == "runs of fine-tuning"
     assert results.summaries["SQuAD F1"][f"{NEW}, 32 tokens"].difference.mean == 4.0
     assert content["ours"]["pretraining"] is None
-    assert "ablation.md" not in text
+    assert "ablation/study.md" not in text
 
 
 def test_results_that_are_missing_or_torn_are_named(tmp_path):
@@ -186,7 +184,7 @@ def test_results_that_are_missing_or_torn_are_named(tmp_path):
 
 @pytest.mark.slow  # draws
 def test_every_experiment_of_the_package_has_a_picture_of_its_tables(tmp_path):
-    from training.experiment.picture import draw
+    from training.studies.papers.picture import draw
 
     plan = cases.plan_of(cases.write(tmp_path), out=str(tmp_path / "out"))
     make_runs(tmp_path / "out", plan)

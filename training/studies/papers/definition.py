@@ -11,9 +11,9 @@ from training.command.settings import setting
 from training.command.toml_file import COUNT, RATE, read_settings, read_table, read_toml
 from training.command.variant import parse
 from training.command.without_keras import without_keras
-from training.experiment.paper import Disagreement, PaperTable, Source, choice, table
 from training.finetune.glue.protocol import PROTOCOLS, TASKS
 from training.pretrain.settings import Settings as PretrainSettings
+from training.studies.papers.paper import Disagreement, PaperTable, Source, choice, table
 
 with without_keras():
     from keras_tupe.models.sizes import SIZES

@@ -1,4 +1,4 @@
-"""The settings of `training.experiment`, what can be wrong with them, and whose folder one is."""
+"""The settings of an experiment of a paper, and what can be wrong with them."""
 
 import dataclasses
 import os
@@ -9,7 +9,6 @@ from training.command.checks import (
     POSITIVE,
     PRECISIONS,
     RATE,
-    no_folder,
     not_there,
     option,
     wrong_fields,
@@ -17,15 +16,11 @@ from training.command.checks import (
 from training.command.checks import STRATEGIES as _ALL_STRATEGIES
 from training.command.kinds import nearest
 from training.command.settings import setting
-from training.command.without_keras import without_keras
-from training.experiment.definition import SCALES, find, names
 from training.finetune.glue.protocol import GLUE_TASKS, TASKS
 from training.machine import settings as machine
+from training.studies.papers.definition import SCALES, find, names
+from training.study.study import StudyOptions
 
-with without_keras():
-    from keras_tupe._json_file import read_json_object
-
-RECORD = "experiment.json"
 STRATEGIES = tuple(name for name in _ALL_STRATEGIES if name != "multiworker")
 
 
@@ -52,8 +47,8 @@ _GLUE_FILES = ("train.tsv", "msr_paraphrase_train.txt")
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
-    """Settings of `training.experiment`. What is left out is as the experiment's scale says."""
+class Settings(StudyOptions):
+    """Settings of an experiment. What is left out is as the experiment's scale says."""
 
     name: str | None = setting(
         None,
@@ -64,9 +59,6 @@ class Settings:
     data: str | None = setting(
         None, "Folder of rows, made by `python -m training.prepare`, to pre-train on."
     )
-    out: str | None = setting(
-        None, "Folder of all runs and of the report; the same command continues what is there."
-    )
     glue: str | None = setting(None, "Folder of GLUE's files, or tfds, if GLUE is asked.")
     squad_train: str | None = setting(None, "SQuAD's training file, if SQuAD is asked.")
     squad_dev: str | None = setting(None, "SQuAD's dev file.")
@@ -76,8 +68,6 @@ class Settings:
     long_rows: str | None = setting(
         None, "Folder of longer rows of the same vocabulary, if losses by position are asked."
     )
-    plan: bool = setting(False, "Whether only the plan is printed; nothing runs.")
-    list: bool = setting(False, "Whether the experiments are listed; nothing runs.")
     # === Other than the scale says ===
     steps: int | None = setting(None, "Steps of pre-training.", rule=COUNT)
     seeds: int | None = setting(None, "Runs of pre-training of each method.", rule=COUNT)
@@ -121,8 +111,6 @@ class Settings:
 
 
 def _problems(settings):
-    if settings.list:
-        return []
     found = [*wrong_fields(settings).values()]
     found += [
         f"--tasks must be of {list(TASKS)}; the nearest is {nearest(task, TASKS)!r}. "
@@ -135,7 +123,7 @@ def _problems(settings):
     experiment = None
     if settings.name is None:
         found.append(
-            f"NAME must name the experiment, one of {names()}; --list tells about them. "
+            f"NAME must name the experiment, one of {names()}; `study --list` tells about them. "
             "Received: none"
         )
     else:
@@ -146,8 +134,7 @@ def _problems(settings):
     found += _paths(settings)
     if experiment is not None and settings.scale in SCALES:
         found += _of_scale(settings, experiment)
-    if settings.out is None and not settings.plan:
-        found.append("--out must name the folder of the experiment. Received: none")
+    found += settings.out_problems()
     return found
 
 
@@ -193,11 +180,9 @@ def _of_scale(settings, experiment):
     if scale.long_rows and settings.long_rows is not None and os.path.isdir(settings.long_rows):
         found += _rows("long_rows", settings.long_rows, scale.long_rows.times * scale.length)
     if scale.preset and settings.preset is not None and os.path.isdir(settings.preset):
-        from training.experiment.facts import preset_facts
+        from training.studies.papers.facts import preset_facts
 
         found += preset_facts(settings.preset, scale)[1]
-    if settings.out is not None and not settings.plan:
-        found += folder_problems(settings.out, settings.identity())
     return found
 
 
@@ -233,52 +218,3 @@ def _tasks_problems(folder, tasks):
         f"--glue must hold the official files of {', '.join(missing)}, such as "
         f"{GLUE_TASKS[missing[0]].folder}/train.tsv{hint}. Received: {folder!r}"
     ]
-
-
-def folder_problems(out, identity):
-    """Returns sentences about a folder that is of something else.
-
-    Args:
-        out: the folder; there may be none yet.
-        identity: what it must be of, a dictionary of JSON values.
-    """
-    out = pathlib.Path(out)
-    wrong = no_folder(out)
-    if wrong:
-        return wrong
-    names = {entry.name for entry in out.iterdir()} - {".lock"} if out.is_dir() else set()
-    if not names:
-        return []
-    try:
-        before = read_json_object(out / RECORD)["identity"]
-        changes = [
-            f"{name}: {before.get(name)!r} there, {identity.get(name)!r} here"
-            for name in sorted({*before, *identity})
-            if before.get(name) != identity.get(name)
-        ]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return [
-            "--out must be a new folder, or one that training.experiment made. "
-            f"Received: {str(out)!r}, without a readable {RECORD}"
-        ]
-    if not changes:
-        return []
-    return [
-        "--out holds another experiment: choose another folder for each. "
-        f"Received: {str(out)!r}, {'; '.join(changes)}"
-    ]
-
-
-def begin(out, identity, command):
-    """Writes down whose folder it is, where that is not written yet.
-
-    Args:
-        out: the folder, which is there.
-        identity: as in `folder_problems`.
-        command: the command line.
-    """
-    from keras_tupe.data import write_json
-
-    path = pathlib.Path(out) / RECORD
-    if not path.exists():
-        write_json(path, {"identity": identity, "command": command})

@@ -9,11 +9,11 @@ from keras_tupe import positions
 from training.command.tables import table
 from training.command.variant import parse
 from training.command.words import option_words
-from training.experiment.definition import ROWS_AND_SEEDS
-from training.experiment.facts import preset_facts, rows_facts
 from training.finetune.cost import glue_cost, squad_cost
 from training.machine.cost import CURVE_POINTS, H200, TWO_CORES, Cost, pretraining
 from training.pretrain.schedule import scaled_list, scaled_warmup
+from training.studies.papers.definition import ROWS_AND_SEEDS
+from training.studies.papers.facts import preset_facts, rows_facts
 
 ABLATION, GRAFTED, SQUAD = "ablation", "grafted", "squad"  # folders in that of the experiment
 PRESET = "preset"  # in place of a seed of pre-training
@@ -28,14 +28,14 @@ class Command:
         module: such as `"training.study"`.
         words: list of the words behind it.
         parts: dictionary: name of a kind of work -> `Cost`.
-        makes: path that is there when it is done, for a command that cannot be repeated, or `""`.
+        folder: of its run, in that of the experiment.
     """
 
     what: str
     module: str
     words: list
     parts: dict
-    makes: str = ""
+    folder: str = ""
 
     def __str__(self):
         return shlex.join(["python", "-m", self.module, *self.words])
@@ -115,7 +115,7 @@ def make_plan(experiment, settings, device):
 
     Args:
         experiment: an `Experiment`.
-        settings: a `Settings` of `training.experiment`, with a scale that the experiment has.
+        settings: a `Settings` of `training.studies.papers`, with a scale that the experiment has.
         device: the `Device` that the time is for.
     """
     scale = _changed(experiment.scales[settings.scale], settings)
@@ -184,17 +184,17 @@ class _Commands:
         if scale.long_rows is not None:
             values["long_rows"] = given.long_rows or "LONG_ROWS"
         what = f"{len(scale.positions)} methods, {pretrain.seeds} seeds each"
-        return Command(what, "training.study", ["ablation", *option_words(values)], parts)
+        return Command(what, "training.study", ["ablation", *option_words(values)], parts, ABLATION)
 
     def graft(self):
         """Returns the command that puts the other method into a preset."""
-        variant, out = parse(self._scale.positions[1]), os.path.join(self._out, GRAFTED)
+        variant, out = parse(self._scale.positions[1]), os.path.join(self._out, GRAFTED, "preset")
         values = {"graft": variant.position, "out": out}
         values |= {"graft_options": json.dumps(variant.options)} if variant.options else {}
         if positions.get(variant.position).has_length_limit(variant.resolved()):
             values["graft_length"] = max(self._scale.squad.lengths)
         words = [self._settings.preset or "PRESET", *option_words(values)]
-        return Command("the other method is put in", "training.convert", words, {}, out)
+        return Command("the other method is put in", "training.convert", words, {}, GRAFTED)
 
     def squad(self, cell):
         """Returns the command of a `SquadCell`."""
@@ -203,7 +203,8 @@ class _Commands:
         cost = squad_cost(self._scale.squad, cell.length, self._size, cell.position, self._device)
         what = f"SQuAD at {cell.length} tokens, {cell.position}, {cell.run}"
         words = [self._preset(cell), *option_words(values)]
-        return Command(what, "training.finetune", ["squad", *words], {"SQuAD": cost})
+        words = ["squad", *words]
+        return Command(what, "training.finetune", words, {"SQuAD": cost}, cell.folder)
 
     def _preset(self, cell):
         if cell.run != PRESET:
@@ -211,7 +212,7 @@ class _Commands:
             return os.path.join(self._out, ABLATION, run, "preset")
         if cell.position == self._scale.baseline:
             return self._settings.preset or "PRESET"
-        return os.path.join(self._out, GRAFTED)
+        return os.path.join(self._out, GRAFTED, "preset")
 
     def _squad_options(self, length):
         options = _set(self._scale.squad)

@@ -7,11 +7,11 @@ import pathlib
 from keras_tupe import objectives
 from keras_tupe._json_file import read_json_object
 from training.command.variant import parse
-from training.experiment.plan import ABLATION, PRESET, squad_cells
 from training.finetune.glue.protocol import COLUMNS, PROTOCOLS
 from training.studies.ablation.over_steps import over_steps
 from training.studies.ablation.positions import by_position
 from training.studies.ablation.results import LOSS, collect
+from training.studies.papers.plan import ABLATION, PRESET, squad_cells
 from training.study.folder import StudyFolder
 from training.study.results import summarize
 
@@ -31,8 +31,6 @@ class Results:
         shares: dictionary label -> `Shares`, where models were pre-trained.
         unit: what the pairs behind differences are, such as "pre-trainings".
         changes: list of sentences: what the commands say that differs from a paper's protocol.
-        commits: sorted list of the commits that the runs were made with.
-        seconds: of all runs.
         unfinished: list of what was begun and is not finished.
         sections: list of texts: what else the report of the ablation tells.
     """
@@ -42,8 +40,6 @@ class Results:
     shares: dict
     unit: str
     changes: list
-    commits: list
-    seconds: float
     unfinished: list
     sections: list = dataclasses.field(default_factory=list)
 
@@ -77,7 +73,6 @@ def collect_results(plan, out):
             score: dict(sorted(found.items(), key=lambda item: item[0] != baseline))
             for score, found in summaries.items()
         }
-        seconds, commits = done.seconds, set(done.commits)
     if cells:
         found = {cell: out / cell.folder / _RESULTS for cell in cells}
         found = {cell: _read(path) for cell, path in found.items() if path.is_file()}
@@ -88,17 +83,12 @@ def collect_results(plan, out):
                 f"those of {'; '.join(missing)}"
             )
         summaries, records = _by_length(found), list(found.values())
-        tuning = sum(record.get("seconds", 0.0) for record in records)
-        seconds = tuning + (seconds if ablation else 0.0)
-        commits = {record.get("commit") for record in records} | (commits if ablation else set())
     return Results(
         summaries=summaries,
         titles={score: _title(score, scale) for score in summaries},
         shares={} if ablation is None else ablation.shares,
         unit="runs of fine-tuning" if ablation is None else "pre-trainings",
         changes=sorted({change for record in records for change in record.get("changes", [])}),
-        commits=sorted(map(str, commits)),
-        seconds=seconds,
         unfinished=missing if cells else [],
         sections=[*by_position(ablation), *over_steps(ablation)] if ablation else [],
     )

@@ -1,4 +1,3 @@
-import json
 import os
 import shutil
 
@@ -8,16 +7,21 @@ import pytest
 import squad_cases
 from run_cases import cells
 
-from training.experiment import __main__ as experiment
-from training.experiment.settings import RECORD, Settings, begin, folder_problems
+from training.studies.papers.definition import names
+from training.studies.papers.settings import Settings
+from training.study.__main__ import main
 
 TUPE = ("tupe-table1", "--scale", "laptop")
+
+
+def study(words):
+    main(["papers", *map(str, words)])
 
 
 def refused(arguments, capsys):
     """Returns what a command line that must not run prints."""
     with pytest.raises(SystemExit) as stop:
-        experiment.main([str(word) for word in arguments])
+        study(arguments)
     assert stop.value.code == 2
     printed = capsys.readouterr().err
     assert "Traceback" not in printed
@@ -96,36 +100,22 @@ def test_the_preset_of_a_graft_must_fit(change, expected, tmp_path, capsys):
     assert "with its config.json" in refused(("huang-graft", "--preset", preset), capsys)
 
 
-def test_a_folder_is_of_one_experiment(tmp_path, capsys):
-    identity = Settings(name="tupe-table1").identity()
-    assert folder_problems(tmp_path / "new", identity) == []
-    begin(tmp_path, identity, "first")
-    begin(tmp_path, identity, "again")
-    assert json.loads((tmp_path / RECORD).read_text())["command"] == "first"
-    assert folder_problems(tmp_path, identity) == []
-    printed = refused((*TUPE, "--seeds", "2", "--out", tmp_path), capsys)
-    assert "another experiment" in printed
-    assert "seeds: None there, 2 here" in printed
-    (tmp_path / RECORD).unlink()
-    (tmp_path / "thesis.txt").write_text("years of work")
-    assert "one that training.experiment made" in refused((*TUPE, "--out", tmp_path), capsys)
-
-
-def test_the_list_names_every_experiment_and_runs_nothing(capsys):
-    experiment.main(["--list"])
+def test_an_experiment_is_a_name_of_a_study(capsys):
+    main(["--list"])
     printed = capsys.readouterr().out
-    rows = {row[0]: row[1:] for row in cells(printed)[1:]}
-    assert len(rows) == 10
-    own = rows.pop("causal-lengths")
-    assert own[:2] == ["-", "-"]
-    rows["causal-lengths"] = own[2:]
-    assert all(float(hours.replace(",", "")) > 0 for row in rows.values() for hours in row)
+    for name in names():
+        assert f"\n  {name} " in printed
+    for words in (TUPE, ("papers", *TUPE)):
+        with pytest.raises(SystemExit) as stop:
+            main(words)
+        assert stop.value.code == 2
+        assert "tupe-table1 fine-tunes on GLUE and needs --glue" in capsys.readouterr().err
 
 
 @pytest.mark.slow  # starts processes
 def test_a_plan_is_printed_and_nothing_is_made(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    experiment.main([*TUPE, "--plan", "--peak-flops", "1e12"])
+    main([*TUPE, "--plan", "--peak-flops", "1e12"])
     printed = capsys.readouterr().out
     assert "at 45% of 1 TFLOP/s" in printed
     assert (
@@ -148,18 +138,18 @@ def test_an_experiment_runs_to_its_report_and_goes_on_where_it_was(tmp_path, cap
     rows = pretrain_cases.make_rows(tmp_path / "data")
     words = [str(path), "--data", str(rows), "--out", str(tmp_path / "out")]
     words += ["--steps", "6", "--seeds", "1", *squad_words(tmp_path)]
-    experiment.main(words)
+    study(words)
     assert "## Theirs: Nobody 1999, Table 7" in capsys.readouterr().out
-    report = squad_cases.read(tmp_path / "out" / "report.json")
+    report = squad_cases.read(tmp_path / "out" / "study.json")
     scores = report["ours"]["scores"]["SQuAD F1"]["methods"]
     assert [len(one["values"]) for one in scores.values()] == [1, 1]
     assert report["ours"]["pretraining"]["steps"] == 6
     made = sorted((tmp_path / "out").rglob("metrics.json"))
     assert len(made) == 2 * 2  # lengths, seeds of fine-tuning
     times = [path.stat().st_mtime_ns for path in made]
-    shutil.rmtree(made[-1].parents[1])  # as if it had been stopped before the last command
-    experiment.main(words)
-    again = squad_cases.read(tmp_path / "out" / "report.json")
+    shutil.rmtree(made[-1].parents[1])  # a run, as if it had been stopped before the last command
+    study(words)
+    again = squad_cases.read(tmp_path / "out" / "study.json")
     assert again["ours"]["scores"] == report["ours"]["scores"]
     assert [path.stat().st_mtime_ns for path in made][:2] == times[:2]
 
@@ -169,22 +159,22 @@ def test_a_graft_runs_to_its_report(tmp_path, capsys):
     path = cases.write(tmp_path, cases.graft_text())
     preset = squad_cases.save_preset(tmp_path / "preset", "absolute")
     words = [str(path), "--preset", str(preset), "--out", str(tmp_path / "out")]
-    experiment.main([*words, *squad_words(tmp_path)])
+    study([*words, *squad_words(tmp_path)])
     assert "runs of fine-tuning" in capsys.readouterr().out
-    report = squad_cases.read(tmp_path / "out" / "report.json")
+    report = squad_cases.read(tmp_path / "out" / "study.json")
     scores = report["ours"]["scores"]["SQuAD EM"]["methods"]
     assert list(scores) == ["absolute, 24 tokens", "qkr_4:k=3, 24 tokens", "qkr_4:k=3, 32 tokens"]
-    config = squad_cases.read(tmp_path / "out" / "grafted" / "config.json")["config"]
+    config = squad_cases.read(tmp_path / "out" / "grafted" / "preset" / "config.json")["config"]
     assert (config["position"], config["position_options"]["k"]) == ("qkr_4", 3)
 
 
 @pytest.mark.slow  # starts processes
-def test_a_command_that_fails_ends_the_experiment_with_its_name(tmp_path):
+def test_a_command_that_fails_is_named(tmp_path, capsys):
     path = cases.write(tmp_path, cases.graft_text())
     preset = cases.make_preset(tmp_path / "preset")  # without weights
     words = [str(path), "--preset", str(preset), "--out", str(tmp_path / "out")]
     with pytest.raises(SystemExit) as stop:
-        experiment.main([*words, *squad_words(tmp_path)])
-    assert "A command of the plan failed" in stop.value.code
-    assert "training.convert" in stop.value.code
-    assert not (tmp_path / "out" / "report.json").exists()
+        study([*words, *squad_words(tmp_path)])
+    assert "Some runs failed" in stop.value.code
+    assert "grafted" in stop.value.code
+    assert "training.convert" in capsys.readouterr().err

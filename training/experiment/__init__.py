@@ -1,1 +1,0 @@
-"""`keras-tupe experiment`: the papers' experiments, planned, run and reported."""

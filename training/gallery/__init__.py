@@ -1,1 +1,0 @@
-"""`keras-tupe gallery`: every method, trained for a short time and drawn."""
