@@ -106,7 +106,7 @@ class AbstractTokenizer(tf.Module, abc.ABC):
         return self._ids(string_batch(strings))
 
     def tokenize_with_masks(self, strings):
-        """As `tokenize`, but a mask token written in a string, a blank to fill, gives its id."""
+        """As `tokenize` of `strings`, but a mask token in one, a blank to fill, gives its id."""
         self.check_mask()
         return self._ids_with_masks(string_batch(strings))
 

@@ -62,7 +62,7 @@ class Loop:
         self._work.append((work, every, frozenset(at)))
 
     def is_due(self, every=0, at=()):
-        """Returns whether what is done after such steps, see `after`, is due at this one."""
+        """Returns whether what is done `every` so many steps, or `at` some, is due at this one."""
         is_regular = every and self.step and (self.step % every == 0 or self.step == self.steps)
         return bool(is_regular) or self.step in at
 

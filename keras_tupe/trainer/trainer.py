@@ -316,7 +316,8 @@ class Trainer:
         """Returns loss and gradients of a replica, summed over its micro-batches.
 
         `trainable`, `seeds` and `others` are values of the model's variables; `data` are inputs,
-        targets and weights of the replica, `counts` those of the whole batch (see `Losses`).
+        targets and weights of the `replica`, `counts` those of the whole batch (see `Losses`),
+        `step` the number of steps done, and `scale` that of the loss in float16.
         """
         set_remat(self.model, self.remat)
 
@@ -347,14 +348,14 @@ class Trainer:
         return (loss * ops.cast(scale, loss.dtype) if self.scales else loss), loss
 
     def outcome(self, data):
-        """Returns the outputs of a replica in evaluation, and sums and counts of its losses."""
+        """Returns a replica's outputs of `data` in evaluation, and sums and counts of losses."""
         inputs, targets, weights = data
         outputs = self._answer(inputs, targets, training=False)
         sums = self.losses.sums(targets, outputs, weights)
         return outputs, sums, self.losses.counts(targets, weights)
 
     def measure(self, data, outputs):
-        """Adds outputs of a replica to the metrics."""
+        """Adds a replica's `outputs` of `data` to the metrics."""
         _, targets, weights = data
         targets, outputs = self.losses.named(targets), self.losses.named(outputs)
         weights = self.losses.named(weights, "weights")

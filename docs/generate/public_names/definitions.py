@@ -1,9 +1,11 @@
-"""Where a name is defined, and the comment above a constant."""
+"""Where a name is defined, and what comments say of constants and fields."""
 
 import ast
 import functools
 import importlib
+import inspect
 import pathlib
+import re
 import types
 
 
@@ -53,3 +55,22 @@ def comment_above(file, node):
     while lines and lines[-1].startswith("# "):
         found.insert(0, lines.pop()[2:])
     return " ".join(found)
+
+
+def fields_with_comments(record):
+    """Returns the section `Attributes:` of a dataclass that says its fields in comments.
+
+    A comment stands behind a field, or in lines above it; it may be of several fields.
+
+    Args:
+        record: the class.
+    """
+    found, above, is_new = [], [], True
+    for line in inspect.getsource(record).splitlines():
+        field = re.match(r"    (\w+): [^#]*(?:# (.+))?$", line)
+        if comment := re.match(r"    # (.+)$", line):
+            above = [comment[1]] if is_new else [*above, comment[1]]
+        elif field and (said := field[2] or " ".join(above)):
+            found.append(f"    {field[1]}: {said.rstrip('.')}.")
+        is_new = comment is None
+    return "\n\nAttributes:\n" + "\n".join(found) if found else ""

@@ -7,12 +7,17 @@ import importlib
 import inspect
 import pathlib
 import pkgutil
+import re
 import types
 
 from docs.generate import docstrings
 from docs.generate.public_names.class_members import PACKAGE, members
 from docs.generate.public_names.completeness import incomplete
-from docs.generate.public_names.definitions import comment_above, definition
+from docs.generate.public_names.definitions import (
+    comment_above,
+    definition,
+    fields_with_comments,
+)
 
 ROOT = pathlib.Path(__file__).parents[3]
 
@@ -88,7 +93,11 @@ def all_names():
             if owner == f"{package}.{name}":
                 text = comment_above(file, node) if kind == "data" else inspect.getdoc(value)
                 path = file.relative_to(ROOT).as_posix()
-                found[owner] = Name(package, name, value, kind, (), path, text or "")
+                text = text or ""
+                is_record = kind == "class" and dataclasses.is_dataclass(value)
+                if is_record and not re.search("^(Args|Attributes):", text, re.MULTILINE):
+                    text += fields_with_comments(value)
+                found[owner] = Name(package, name, value, kind, (), path, text)
             else:
                 others = (*found[owner].others, f"{package}.{name}")
                 found[owner] = dataclasses.replace(found[owner], others=others)

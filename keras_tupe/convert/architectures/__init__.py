@@ -41,10 +41,10 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Kind:
-    """Kind of a value in a configuration: what it must be, in words and by a function of it."""
+    """Kind of a value in a configuration."""
 
-    expected: str
-    fits: Callable
+    expected: str  # what it must be, such as "an integer > 0"
+    fits: Callable  # function of a value: whether it is
 
 
 ACTIVATIONS = {  # by their names; of several the first is written
@@ -78,7 +78,7 @@ _NEEDED += ("dropout",)
 
 
 def built_as(attention_pattern="full", position="absolute"):
-    """Returns a function that says whether a backbone has this pattern and these positions."""
+    """Returns whether a backbone has this `attention_pattern` and this `position`, a function."""
 
     def suits(backbone):
         found = (getattr(backbone, name, None) for name in ("attention_pattern", "position"))
@@ -106,11 +106,11 @@ def _default(make):
 class Entry:
     """An entry of their configuration, and the argument of ours that it is."""
 
-    theirs: str
+    theirs: str  # its name
     # The argument, or `None` for an entry that `Converter.read` looks at, or that is of training
     # alone; a `RATE` without one is written as the dropout rate.
     ours: str | None
-    kind: Kind = SIZE
+    kind: Kind = SIZE  # what its values must be
     default: object = REQUIRED  # what their code takes where a file leaves it out
     # Functions of a value and their configuration: ours from theirs, and back.
     read: Callable = same
