@@ -104,7 +104,7 @@ def _ours(words):
         if package in ("training", "benchmarks"):
             return (package, name, words[3:]) if name else (package, *_split(words[3:]))
         if package == "docs":
-            return package, "", words[3:]
+            return package, name, words[3:]
     return None
 
 
@@ -128,6 +128,8 @@ def _mistakes(package, name, words):
 def option_mistakes(module, words):
     """Returns what a command has to say about its options, by its own settings."""
     module, asked = importlib.import_module(module), []
+    if not hasattr(module, "parse"):
+        return [f"{module.__name__} takes no options"] if words else []
 
     def parse(settings_class, arguments=None, *_):
         asked.extend([settings_class, words if arguments is None else arguments])
