@@ -128,7 +128,7 @@ def test_a_released_pair_of_sides_computes_what_it_does(name, dtype, tolerance):
     assert not real["encoder"][2, 0], "padding before a text is part of the comparison"
     backbone, given = model.backbone, {}
     for side in SIDES:
-        part, count = getattr(backbone, side), len(getattr(backbone, f"{side}_blocks"))
+        part, count = getattr(backbone, side), len(getattr(backbone, f"{side}_trunk").blocks)
         names = ["embeddings_dropout", *(f"block_{index}" for index in range(count))]
         given |= {x: inputs[f"{side}_{x}"] for x in ("token_ids", "padding_mask")}
         probe = keras.Model(part.input, [part.get_layer(x).output for x in names])
