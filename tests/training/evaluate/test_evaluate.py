@@ -45,7 +45,7 @@ def test_an_old_name_says_the_new_one(name, capsys):
         main([f"evaluate-{name}", "preset", "--data", "x"])
     assert stop.value.code == 2
     told = capsys.readouterr().err
-    assert told.startswith(f"keras-tupe: `evaluate_{name}` is `keras-tupe evaluate {name}` now, ")
+    assert told.startswith(f"keras-tupe: `evaluate_{name}` is `keras-tupe evaluate {name}` now; ")
 
 
 def test_presets_are_called_by_what_differs_in_their_paths():
