@@ -113,7 +113,7 @@ class OwnTokenLogLikelihood(_Scorer):
         score(w) = sum_t log P(w_t is the text's own | w) = -sum_t log(1 + exp(l_t))
 
     in natural logarithms, over the tokens of the sentence without its frame. Nothing is masked, so
-    a sentence takes one forward pass. It is no likelihood of the sentence: a discriminator tells
+    a sentence takes one forward pass. It is not a likelihood of the sentence: a discriminator tells
     odd tokens from usual ones and not which token stands there.
 
     Args:

@@ -143,8 +143,8 @@ class Run:
         gone = [step for step in self._preset_steps if step < self.step and self._lacks(step)]
         if gone:
             raise ValueError(
-                "--preset-steps must be steps that are still to come where there is no preset of "
-                f"them yet: leave out those that are over. Received: {', '.join(map(str, gone))}, "
+                "--preset-steps must be steps to come, or steps whose presets are there. Leave out "
+                f"those that are over. Received: {', '.join(map(str, gone))}, "
                 f"and the last checkpoint is that of step {self.step}"
             )
 

@@ -17,7 +17,7 @@ def read_documents(path):
         A list of strings, none of them blank.
 
     Raises:
-        ValueError: if there is no text, or something cannot be read; the message names the place.
+        ValueError: if there is no text, or a file cannot be read; the message names the place.
     """
     found = []
     for source in find_sources([str(path)]):

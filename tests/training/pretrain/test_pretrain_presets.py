@@ -78,5 +78,5 @@ def test_steps_that_are_over_cannot_have_a_preset(done, rows, tmp_path):
     out = tmp_path / "run"
     shutil.copytree(done[0], out)
     message = cases.failure(rows, out, preset_steps="5,24")
-    assert message.startswith("pretrain: --preset-steps must be steps that are still to come")
+    assert message.startswith("pretrain: --preset-steps must be steps to come")
     assert message.endswith("Received: 5, and the last checkpoint is that of step 24")

@@ -51,8 +51,8 @@ class Tokens(typing.NamedTuple):
 def read_pairs(path):
     """Returns the `Pairs` of a file with a source, a tab and a target in each line, in UTF-8.
 
-    A byte order mark, and a carriage return before an end of line, are no part of a text. The first
-    few lines that are no pairs are told.
+    A byte order mark, and a carriage return before an end of line, are not part of a text. Of lines
+    that are not pairs the first few are told.
     """
     with open(path, "rb") as file:
         lines = file.read().removeprefix(b"\xef\xbb\xbf").split(b"\n")
