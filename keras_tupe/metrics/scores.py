@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from keras_tupe.check import integer
 from keras_tupe.metrics._checks import pair
 
 
@@ -43,10 +44,7 @@ def f1(labels, predictions, positive=1):
         0.8
     """
     labels, predictions = _classes(labels, predictions)
-    if not isinstance(positive, int | np.integer):
-        raise TypeError(
-            f"`positive` must be a class id, an integer. Received: positive={positive!r}"
-        )
+    integer("positive", positive, 0)
     has, given = labels == positive, predictions == positive
     either = int(np.count_nonzero(has) + np.count_nonzero(given))  # 2 TP + FP + FN
     return 2 * int(np.count_nonzero(has & given)) / either if either else 0.0

@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 
+from keras_tupe.check import integer
 from keras_tupe.data.corpus.sentences import split_sentences
 
 _DOCUMENTS_PER_CALL = 1024
@@ -73,11 +74,7 @@ def pack_rows(documents, length, *, start_id, end_id, pad_id, part="corpus"):
     References:
         Liu et al. RoBERTa: A Robustly Optimized BERT Pretraining Approach. 2019. Section 4.2.
     """
-    if length < 3:
-        raise ValueError(
-            "`length` must be at least 3, because each row has a start and an end token. "
-            f"Received: length={length}"
-        )
+    integer("length", length, 3)
     flat, sizes, opens_document = _flatten(documents)
     if len(flat) < length - 2:
         raise ValueError(

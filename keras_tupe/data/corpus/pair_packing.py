@@ -6,6 +6,8 @@ import itertools
 
 import numpy as np
 
+from keras_tupe.check import integer
+
 
 @dataclasses.dataclass(frozen=True)
 class PackedPairs:
@@ -47,11 +49,7 @@ def pack_pairs(documents, length, *, start_id, end_id, pad_id):
     References:
         Devlin et al. BERT. NAACL 2019. Appendix A.2.
     """
-    if length < 5:
-        raise ValueError(
-            "`length` must be at least 5 for pairs, because each row has a start token and two "
-            f"segments with an end token each. Received: length={length}"
-        )
+    integer("length", length, 5)
     most = (length - 3) // 2  # tokens of a sentence: then any two fit
     texts, spans, of_document = [], [], []
     num_sentences = num_split = num_without_pair = num_left = offset = 0
