@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from keras_tupe.check import number
-from keras_tupe.data.rows.counter_rng import random_bits, random_counts, random_places
+from keras_tupe.data.rows.counter_rng import POSITION_BITS, random_bits, random_counts
 from keras_tupe.data.rows.next_tokens import NextTokens
 from keras_tupe.data.rows.rows import check_example_numbers
 
@@ -122,20 +122,19 @@ class Denoising:
             tables = self._is_one_of(self.frame_ids), self._is_one_of(self.stop_ids)
             token_ids = permuted_sentences(token_ids, numbers, *tables, seed)
         is_text = ~self._is_one_of(self.special_ids)[token_ids]  # (b, t)
-        sizes = is_text.sum(axis=1)
+        sizes, place = is_text.sum(axis=1), np.arange(token_ids.shape[1])
         totals = random_counts(seed, "denoising: count", numbers, self.infill_share, sizes)
-        if not totals.any():
-            return token_ids.copy()
-        lengths, counts = span_lengths(totals, numbers, self._limits, seed)
-        # what is left of the text are items, tokens or spans, of which any may be the spans
-        is_item = np.arange(token_ids.shape[1]) < (sizes - totals + counts)[:, np.newaxis]
-        items = random_places(seed, "denoising: place", numbers, is_item, lengths.shape[1])
-        found = np.full(token_ids.shape, self.pad_id, "int32")
-        for place, count in enumerate(counts):
-            order = np.argsort(items[place, :count])
-            spans = items[place, order], lengths[place, order]
-            row = self._infilled(token_ids[place], np.flatnonzero(is_text[place]), *spans)
-            found[place, : len(row)] = row
+        bits, keys = (
+            random_bits(seed, f"denoising: {what}", numbers[:, np.newaxis], place)
+            for what in ("length", "place")
+        )
+        draws = np.searchsorted(self._limits, bits >> np.uint64(32), side="right")
+        found = token_ids.copy()
+        for index in np.flatnonzero(totals):
+            columns = np.flatnonzero(is_text[index])
+            drawn = totals[index], draws[index], keys[index] >> np.uint64(POSITION_BITS)
+            row = self._infilled(token_ids[index], columns, *drawn)
+            found[index], found[index, : len(row)] = self.pad_id, row
         return found
 
     @functools.cached_property
@@ -145,8 +144,15 @@ class Denoising:
     def _is_one_of(self, ids):
         return np.isin(np.arange(self.vocabulary_size), ids)
 
-    def _infilled(self, row, columns, items, lengths):
+    def _infilled(self, row, columns, total, draws, keys):
         """Returns a row in which spans of its text, at `columns`, stand behind one mask each."""
+        count = min(np.count_nonzero(np.cumsum(draws) < total) + 1, total)
+        lengths = draws[:count].copy()
+        lengths[-1] += total - lengths.sum()  # the last is cut
+        # what is left of the text are items, tokens or spans, of which any may be the spans
+        items = np.argsort(keys[: len(columns) - total + count], kind="stable")[:count]
+        order = np.argsort(items)
+        items, lengths = items[order], lengths[order]
         hidden, masks = np.zeros(len(row), bool), np.zeros(len(row) + 1, "int64")
         shift = items - np.arange(len(items))  # tokens of text before each span, and in none
         span = np.repeat(np.arange(len(items)), lengths)  # of each covered token
@@ -186,16 +192,3 @@ def poisson_limits(mean):
         limits.append(round(total * 2**32))
         share *= mean / len(limits)
     return np.array(limits, "uint64")
-
-
-def span_lengths(totals, numbers, limits, seed):
-    """Draws lengths of spans that cover `totals` tokens: `(b, most)`, and how many, `(b,)`."""
-    column = np.arange(totals.max(initial=0))
-    bits = random_bits(seed, "denoising: length", numbers[:, np.newaxis], column)
-    draws = np.searchsorted(limits, bits >> np.uint64(32), side="right")  # (b, s)
-    covered = np.cumsum(draws, axis=1)
-    left = totals[:, np.newaxis] - covered + draws  # before each draw
-    counts = np.minimum((covered < totals[:, np.newaxis]).sum(axis=1) + 1, totals)
-    last = counts[:, np.newaxis] - 1
-    lengths = np.where(column < last, draws, np.where(column == last, left, 0))
-    return lengths, counts

@@ -145,8 +145,10 @@ def read_glue(task, source, split, *, data_dir=None, check_counts=True, skipped=
         Wang et al. GLUE: A Multi-Task Benchmark and Analysis Platform for Natural Language
         Understanding. ICLR 2019. https://gluebenchmark.com
     """
-    task = _find_task(task)
-    split = _find_split(task, split)
+    name = re.sub("[-_ ]", "", str(task)).lower()
+    choice("task", name, TASKS)
+    task, split = TASKS[name], re.sub("^dev", "validation", str(split))
+    choice("split", split, task.splits)
     if isinstance(source, str) and source.lower() == "tfds":
         texts, labels, indices = _read_tfds(task, split, data_dir)
     else:
@@ -164,33 +166,15 @@ def read_glue(task, source, split, *, data_dir=None, check_counts=True, skipped=
     return GlueRows(tuple(texts), labels, np.array(indices, "int32"))
 
 
-def _find_task(name):
-    """Returns the task of a name, in any of the usual spellings: `sst2`, `SST-2`, `STS-B`, ..."""
-    name = re.sub("[-_ ]", "", str(name)).lower()
-    choice("task", name, TASKS)
-    return TASKS[name]
-
-
-def _find_split(task, name):
-    """Returns the name of a split of `task`; `dev` is read as `validation`."""
-    split = re.sub("^dev", "validation", str(name))
-    choice("split", split, task.splits)
-    return split
-
-
 def _read_folder(task, folder, split, skipped):
     """Returns the texts of each column, the labels or `None`, and the numbers of the rows."""
     folder = folder / task.folder if (folder / task.folder).is_dir() else folder
-    if not folder.is_dir():
-        raise ValueError(
-            "`source` must be 'tfds' or a folder with GLUE's official TSV files. "
-            f"Received: source={str(folder)!r}"
-        )
     path = folder / f"{split.replace('validation', 'dev')}.tsv"
     if not path.exists():
         raise ValueError(
-            f"`source` must hold the official files of {task.folder}, here or in a folder "
-            f"{task.folder!r}, and {path.name!r} is missing. Received: source={str(folder)!r}"
+            "`source` must be 'tfds' or a folder with GLUE's official TSV files, those of "
+            f"{task.folder} in it or in a folder {task.folder!r}, and {path.name!r} is missing. "
+            f"Received: source={str(folder)!r}"
         )
     what, has_labels = f"a TSV file of {task.folder}", not split.startswith("test")
     lines, rows = read_lines(path, what), []
