@@ -172,8 +172,8 @@ def _read_folder(task, folder, split, skipped):
     path = folder / f"{split.replace('validation', 'dev')}.tsv"
     if not path.exists():
         raise ValueError(
-            "`source` must be 'tfds' or a folder with GLUE's official TSV files, those of "
-            f"{task.folder} in it or in a folder {task.folder!r}, and {path.name!r} is missing. "
+            f"`source` must hold the official files of {task.folder}, here or in a folder "
+            f"{task.folder!r}, or be 'tfds'; {path.name!r} is missing. "
             f"Received: source={str(folder)!r}"
         )
     what, has_labels = f"a TSV file of {task.folder}", not split.startswith("test")

@@ -135,7 +135,10 @@ def test_tf_data_gives_the_same_batches(make, tensorflow):
         ({"inputs": {"token_ids": []}}, "0 rows"),
         ({"inputs": {"token_ids": [[5], []]}}, "the shortest of 0 tokens"),
         ({"labels": [0]}, "1 labels, 2 rows"),
-        ({"inputs": {"token_ids": [[5, 6], [7]], "segment_ids": [[0], [0]]}}, "of another length"),
+        (
+            {"inputs": {"token_ids": [[5, 6], [7]], "segment_ids": [[0], [0]]}},
+            "those of `token_ids`",
+        ),
         ({"batch_size": 0}, "batch_size=0"),
         ({"seed": -1}, "seed=-1"),
     ],
@@ -149,10 +152,10 @@ def test_what_does_not_fit_is_refused(arguments, message):
 
 def test_pairs_without_tokens_and_steps_that_are_none_are_refused():
     for sources, targets, message in (
-        ([[1]], [[1, 2], [1, 2]], "as many targets as sources"),
-        ([], [], "Received: 0 sources"),
-        ([[]], [[1, 2]], "1 sources, the shortest of 0 tokens"),
-        ([[1]], [[1]], "1 targets, the shortest of 1"),
+        ([[1]], [[1, 2], [1, 2]], "`decoder_token_ids` must have as many rows as `encoder_token_"),
+        ([], [], "Received: 0 rows"),
+        ([[]], [[1, 2]], "`encoder_token_ids` .* with one token or more.*the shortest of 0"),
+        ([[1]], [[1]], "`decoder_token_ids` .* with one token or more.*the shortest of 0"),
     ):
         with pytest.raises(ValueError, match=message):
             Padded.of_pairs(sources, targets, pad_id=0, batch_size=2, seed=0)

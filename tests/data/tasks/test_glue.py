@@ -188,7 +188,7 @@ def test_what_is_not_there_is_named(tmp_path):
     (tmp_path / "RTE").mkdir()
     with pytest.raises(ValueError, match=r"'train\.tsv' is missing\. Received: source='.*RTE'$"):
         read("rte", tmp_path)
-    with pytest.raises(ValueError, match=r"must be 'tfds' or a folder.*nowhere'$"):
+    with pytest.raises(ValueError, match=r"or be 'tfds'; .* is missing.*nowhere'$"):
         read("rte", tmp_path / "nowhere")
 
 
