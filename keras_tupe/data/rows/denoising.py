@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from keras_tupe.check import number
-from keras_tupe.data.rows.counter_rng import POSITION_BITS, random_bits, random_counts
+from keras_tupe.data.rows.counter_rng import UNUSED_BITS, random_bits, random_counts
 from keras_tupe.data.rows.next_tokens import NextTokens
 from keras_tupe.data.rows.rows import check_example_numbers
 
@@ -132,7 +132,7 @@ class Denoising:
         found = token_ids.copy()
         for index in np.flatnonzero(totals):
             columns = np.flatnonzero(is_text[index])
-            drawn = totals[index], draws[index], keys[index] >> np.uint64(POSITION_BITS)
+            drawn = totals[index], draws[index], keys[index] >> np.uint64(UNUSED_BITS)
             row = self._infilled(token_ids[index], columns, *drawn)
             found[index], found[index, : len(row)] = self.pad_id, row
         return found

@@ -8,11 +8,10 @@ import numpy as np
 
 from keras_tupe.check import number
 from keras_tupe.data.rows.counter_rng import (
-    POSITION_BITS,
+    UNUSED_BITS,
     random_below,
     random_bits,
     random_counts,
-    random_places,
 )
 from keras_tupe.data.rows.rows import check_example_numbers, check_rows
 
@@ -142,13 +141,14 @@ class Masking:
         maskable = self.is_maskable[token_ids]  # (b, t)
         count = random_counts(seed, "masking: count", numbers, self.rate, maskable.sum(axis=1))
         count = np.minimum(count, slots)  # (b,)
+        keys = random_bits(seed, "masking: place", numbers[:, np.newaxis], place)
+        keys >>= np.uint64(UNUSED_BITS)
         if self.begins_word is None:
-            places = random_places(seed, "masking: place", numbers, maskable, slots)
+            keys = np.where(maskable, keys, np.uint64(2**64 - 1))
+            places = np.argsort(keys, axis=1, kind="stable")[:, :slots]
             places = np.where(np.arange(slots) < count[:, np.newaxis], places, length)
         else:
             starts = starts_of_words(token_ids, *self._word_tables)
-            keys = random_bits(seed, "masking: place", numbers[:, np.newaxis], place)
-            keys >>= np.uint64(POSITION_BITS)  # as of single tokens
             rows = zip(starts, maskable, keys, count.tolist(), strict=True)
             places = np.where([_words(*row) for row in rows], place, length)
         places = np.sort(places, axis=1)[:, :slots]  # unused slots come last

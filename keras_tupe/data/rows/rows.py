@@ -5,7 +5,7 @@ import copy
 import numpy as np
 
 from keras_tupe.check import integer
-from keras_tupe.data.rows.counter_rng import POSITION_BITS, check_seed, permute
+from keras_tupe.data.rows.counter_rng import check_seed, permute
 
 
 class SharedBatches:
@@ -185,10 +185,9 @@ def check_example_numbers(example_numbers, shape):
     """Returns the numbers of the examples of rows of a shape, one >= 0 for each."""
     numbers = np.asarray(example_numbers)
     is_right = np.issubdtype(numbers.dtype, np.integer) and numbers.shape == shape[:1]
-    if not is_right or numbers.min() < 0 or shape[1] > 2**POSITION_BITS:
+    if not is_right or numbers.min() < 0:
         raise ValueError(
-            "`example_numbers` must have one integer >= 0 per row, and rows at most "
-            f"2**{POSITION_BITS} tokens. Received: example_numbers={numbers!r:.80}, "
-            f"token_ids.shape={shape}"
+            "`example_numbers` must have one integer >= 0 per row. Received: "
+            f"example_numbers={numbers!r:.80}, token_ids.shape={shape}"
         )
     return numbers

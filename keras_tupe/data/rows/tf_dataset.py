@@ -3,7 +3,7 @@
 from keras_tupe.check import integer
 
 
-def tf_dataset(rows, start_step=0, num_steps=None, *, num_parallel_calls=2, prefetch=2):
+def tf_dataset(rows, start_step=0, num_steps=None, *, num_parallel_calls=2):
     """Training batches as a `tf.data.Dataset`: element i is `rows.batch(start_step + i)`.
 
     All shapes are static, but for the width of `Padded`. A strategy in one process splits each
@@ -14,7 +14,6 @@ def tf_dataset(rows, start_step=0, num_steps=None, *, num_parallel_calls=2, pref
         start_step: number of the first batch, >= 0.
         num_steps: number of batches, or `None` for no end.
         num_parallel_calls: threads that make batches. Defaults to 2.
-        prefetch: finished batches that wait at most. Defaults to 2.
 
     Returns:
         Data set of `(inputs, labels, weights)`. Errors of the reader become `tf.errors.OpError`s,
@@ -49,4 +48,4 @@ def tf_dataset(rows, start_step=0, num_steps=None, *, num_parallel_calls=2, pref
     # TensorFlow knows of no files here: `Rows.shard` divides the work among processes.
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
     dataset = steps.map(batch, num_parallel_calls=num_parallel_calls, deterministic=True)
-    return dataset.prefetch(prefetch).with_options(options)
+    return dataset.prefetch(2).with_options(options)

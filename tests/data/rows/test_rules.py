@@ -178,7 +178,7 @@ def test_tf_data_hands_over_the_same_batches(rule, tensorflow):
 def test_tf_data_keeps_the_order_whatever_the_threads_and_does_not_divide_the_work(tensorflow):
     rows = batches(MASKING)
     for threads in (1, 2, 5):
-        dataset = tf_dataset(rows, 1000, 40, num_parallel_calls=threads, prefetch=3)
+        dataset = tf_dataset(rows, 1000, 40, num_parallel_calls=threads)
         assert dataset.cardinality() == 40
         for step, element in enumerate(dataset, 1000):
             assert_same(arrays_of(element), arrays_of(rows.batch(step)))
