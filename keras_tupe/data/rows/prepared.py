@@ -110,7 +110,7 @@ class PreparedRows:
             )
         sizes, documents, number = [], [], 0
         for path, shard in zip(self._pairs, self._shards, strict=True):
-            index = _mapped(path, ("int64",), (len(shard), 2), 2**62)
+            index = _mapped(path, ("int64",), (len(shard), 2), 2**31)
             sizes.append(index[:, 0])
             documents.append(index[:, 1] + number)
             number = documents[-1].max(initial=number - 1) + 1
@@ -233,9 +233,10 @@ def _mapped(path, dtypes, shape, limit):
     except Exception:  # NumPy's header ends in errors of any kind
         fits = False
     if not fits or found.max(initial=0) >= limit:
+        number = "" if shape[0] is None else f"{shape[0]} "
         raise ValueError(
-            f"This file must hold rows of {shape[1]} integers from 0 to {limit - 1}. Prepare the "
-            f"rows again. Received: {str(path)!r}"
+            f"This file must hold {number}rows of {shape[1]} integers from 0 to {limit - 1}. "
+            f"Prepare the rows again. Received: {str(path)!r}"
         )
     return found
 
