@@ -6,8 +6,8 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.analysis._checks import check_whole_rows
+from keras_tupe.check import integer
 from keras_tupe.layers import RelativePositionTable
-from keras_tupe.layers._checks import is_integer
 
 
 def position_logits(backbone, length, token_ids=None):
@@ -48,13 +48,7 @@ def position_logits(backbone, length, token_ids=None):
         (2, 7, 7)
     """
     check_whole_rows(backbone)
-    if not is_integer(length) or length < 1:
-        raise ValueError(f"`length` must be a positive integer. Received: length={length!r}")
-    if backbone.has_length_limit and length > backbone.max_sequence_length:
-        raise ValueError(
-            f"The method {backbone.position!r} has positions for at most max_sequence_length="
-            f"{backbone.max_sequence_length} tokens. Received: length={length}"
-        )
+    integer("length", length)
     trunk, attention = backbone.trunk, backbone.blocks[0].attention
     if token_ids is None:
         width = backbone.embedding_dim or backbone.hidden_dim

@@ -54,28 +54,25 @@ def toeplitz_part(matrices):
     return _of_distance(_diagonal_sums(matrices) / _diagonal_sizes(matrices.shape[1]))
 
 
-def toeplitz_energy(matrices, row_constants="ignored"):
+def toeplitz_energy(matrices):
     """Returns the share of each matrix that a function of distance explains.
 
     Softmax ignores a constant added to a row, and a large one hides everything else: any
-    matrix plus 1000 is nearly Toeplitz. So constants of rows are left out unless told otherwise.
+    matrix plus 1000 is nearly Toeplitz. So constants of rows are left out.
 
-    Equation, with C(B) = B minus the mean of each row:
+    Equation, with C(B) = B minus the mean of each row, in the Frobenius norm:
 
-        "ignored":  1 - min over Toeplitz T of |C(B) - C(T)|^2 / |C(B)|^2
-        "counted":  |toeplitz_part(B)|^2 / |B|^2
+        1 - min over Toeplitz T of |C(B) - C(T)|^2 / |C(B)|^2
 
-    in the Frobenius norm. The first is 1 exactly for a Toeplitz matrix plus a constant per row. The
-    best T solves a linear system in its 2n - 1 values. A matrix with nothing to explain has the
-    share 1.
+    It is 1 exactly for a Toeplitz matrix plus a constant per row. The best T solves a linear system
+    in its 2n - 1 values. A matrix with nothing to explain has the share 1.
 
     Args:
         matrices: `(heads, n, n)`.
-        row_constants: `"ignored"` or `"counted"`. Defaults to `"ignored"`.
 
     Returns:
         float64 `(heads,)`, each in [0, 1]. A random matrix has, on average, the share of the
-        degrees of freedom, not 0: (2n - 1) / n^2 when rows are counted.
+        degrees of freedom, not 0.
 
     Example:
         >>> position = np.arange(6)
@@ -83,22 +80,12 @@ def toeplitz_energy(matrices, row_constants="ignored"):
         >>> toeplitz_energy(slope[None]).round(6)
         array([1.])
     """
-    if row_constants not in ("ignored", "counted"):
-        raise ValueError(
-            "`row_constants` says what becomes of a constant added to a row. Expected 'ignored' or "
-            f"'counted'. Received: row_constants={row_constants!r}"
-        )
     matrices = square_matrices(matrices).astype("float64")
-    whole = (matrices**2).sum(axis=(1, 2))
-    if row_constants == "counted":
-        part = (toeplitz_part(matrices) ** 2).sum(axis=(1, 2))
-    else:
-        centered = matrices - matrices.mean(axis=-1, keepdims=True)
-        values, sums = _nearest_distance_values(centered)
-        rounding = whole * (matrices.shape[1] * np.finfo("float64").eps) ** 2
-        part, whole = (values * sums).sum(axis=-1), (centered**2).sum(axis=(1, 2))
-        whole = np.where(whole <= rounding, 0, whole)  # what it leaves of row constants
-    nothing = whole == 0
+    centered = matrices - matrices.mean(axis=-1, keepdims=True)
+    values, sums = _nearest_distance_values(centered)
+    rounding = (matrices**2).sum(axis=(1, 2)) * (len(matrices[0]) * np.finfo("float64").eps) ** 2
+    part, whole = (values * sums).sum(axis=-1), (centered**2).sum(axis=(1, 2))
+    nothing = whole <= rounding  # what it leaves of row constants
     return np.where(nothing, 1.0, np.clip(part / np.where(nothing, 1.0, whole), 0, 1))
 
 

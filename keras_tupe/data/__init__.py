@@ -31,10 +31,10 @@ from keras_tupe.data.corpus.vocabulary import (
 )
 from keras_tupe.data.rows.denoising import Denoising
 from keras_tupe.data.rows.json_record import file_hash, write_json
-from keras_tupe.data.rows.masking import Masking, mask_rows
+from keras_tupe.data.rows.masking import Masking
 from keras_tupe.data.rows.next_tokens import NextTokens
 from keras_tupe.data.rows.padded import Padded
-from keras_tupe.data.rows.pairs import MaskedPairs, Partners, length_baseline
+from keras_tupe.data.rows.pairs import MaskedPairs, Partners
 from keras_tupe.data.rows.prefetch import prefetched
 from keras_tupe.data.rows.prepared import (
     PREPARATION_FILE,
@@ -45,7 +45,7 @@ from keras_tupe.data.rows.prepared import (
 )
 from keras_tupe.data.rows.replaced_tokens import ReplacedTokens
 from keras_tupe.data.rows.rows import Rows, check_rows
-from keras_tupe.data.rows.tf_dataset import tf_dataset, tf_evaluation_dataset
+from keras_tupe.data.rows.tf_dataset import tf_dataset
 from keras_tupe.data.tasks.blimp import BlimpParadigm, read_blimp
 from keras_tupe.data.tasks.glue import TASKS as GLUE_TASKS
 from keras_tupe.data.tasks.glue import GlueRows, GlueTask, read_glue
@@ -91,8 +91,6 @@ __all__ = [
     "embedded_documents",
     "file_hash",
     "find_sources",
-    "length_baseline",
-    "mask_rows",
     "pack_rows",
     "piece_characters",
     "prefetched",
@@ -110,7 +108,6 @@ __all__ = [
     "squad_predictions",
     "squad_windows",
     "tf_dataset",
-    "tf_evaluation_dataset",
     "tokenize_documents",
     "train_sentencepiece_bpe",
     "train_wordpiece",

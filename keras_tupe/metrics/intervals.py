@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from keras_tupe.check import integer
 from keras_tupe.metrics._checks import numbers, share
 
 _FEWEST_PAIRS = 3
@@ -40,12 +41,8 @@ def wilson_interval(successes, count, level=0.95):
     import scipy.stats  # takes a second, and importing this package should not
 
     level = share(level)
-    are_integers = isinstance(successes, int | np.integer) and isinstance(count, int | np.integer)
-    if not are_integers or not 0 <= successes <= count or count < 1:
-        raise (ValueError if are_integers else TypeError)(
-            "`count` must be an integer of at least 1, and `successes` one between 0 and `count`. "
-            f"Received: successes={successes!r}, count={count!r}"
-        )
+    integer("count", count)
+    integer("successes", successes, 0, count)
     low, high = scipy.stats.binomtest(successes, count).proportion_ci(level, method="wilson")
     return float(low), float(high)
 
@@ -106,11 +103,7 @@ def bootstrap_interval(score, *columns, resamples=1000, level=0.95, seed=0):
         Efron. Bootstrap Methods: Another Look at the Jackknife. Annals of Statistics 7, 1979.
     """
     level, columns = share(level), [np.asarray(column) for column in columns]
-    is_integer = isinstance(resamples, int | np.integer)
-    if not is_integer or resamples < 1:
-        raise (ValueError if is_integer else TypeError)(
-            f"`resamples` must be an integer of at least 1. Received: resamples={resamples!r}"
-        )
+    integer("resamples", resamples)
     sizes = [len(column) if column.ndim else 0 for column in columns]
     if len(set(sizes)) != 1 or sizes[0] < 2:
         raise ValueError(

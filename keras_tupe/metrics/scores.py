@@ -21,19 +21,18 @@ def accuracy(labels, predictions):
     return float(np.mean(labels == predictions))
 
 
-def f1(labels, predictions, positive=1):
-    """Returns the harmonic mean of precision and recall of a class.
+def f1(labels, predictions):
+    """Returns the harmonic mean of precision and recall of class 1.
 
     Equation:
 
         F1 = 2 TP / (2 TP + FP + FN)
 
-    where TP counts the examples that have the class and are given it, FP those given it only, and
-    FN those that have it only.
+    where TP counts the examples that have class 1 and are given it, FP those given it only, and FN
+    those that have it only. All other classes count as one.
 
     Args:
         labels, predictions: class ids `(n,)`.
-        positive: id of the class, an integer. The others count as one. Defaults to 1.
 
     Returns:
         Float in [0, 1]; 0 if no example has the class or is given it, where the formula says 0/0.
@@ -43,11 +42,7 @@ def f1(labels, predictions, positive=1):
         0.8
     """
     labels, predictions = _classes(labels, predictions)
-    if not isinstance(positive, int | np.integer):
-        raise TypeError(
-            f"`positive` must be a class id, an integer. Received: positive={positive!r}"
-        )
-    has, given = labels == positive, predictions == positive
+    has, given = labels == 1, predictions == 1
     either = int(np.count_nonzero(has) + np.count_nonzero(given))  # 2 TP + FP + FN
     return 2 * int(np.count_nonzero(has & given)) / either if either else 0.0
 

@@ -13,6 +13,7 @@ import safetensors.numpy
 
 from keras_tupe._json_file import parse_json
 from keras_tupe._new_folder import write_bytes
+from keras_tupe.check import integer
 
 _NAME = re.compile(r"step_(\d{10})\.safetensors")
 _FACTS = "keras_tupe"  # in the header
@@ -42,8 +43,7 @@ class Checkpoints:
     """
 
     def __init__(self, folder, keep=2, keep_steps=()):
-        if keep < 1:
-            raise ValueError(f"`keep` must be at least 1. Received: keep={keep!r}")
+        integer("keep", keep)
         self.folder = pathlib.Path(folder)
         self.keep = keep
         self.keep_steps = frozenset(keep_steps)

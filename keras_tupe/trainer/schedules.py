@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.check import integer, number
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -34,13 +34,9 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
 
     def __init__(self, peak, total_steps, warmup_steps=0):
         super().__init__()
-        check_positive_integers(total_steps=total_steps)
-        _check_peak(peak)
-        if not 0 <= warmup_steps < total_steps:
-            raise ValueError(
-                "`warmup_steps` must be at least 0 and below `total_steps`. Received: "
-                f"warmup_steps={warmup_steps!r}, total_steps={total_steps!r}"
-            )
+        number("peak", peak, above=0)
+        integer("total_steps", total_steps)
+        integer("warmup_steps", warmup_steps, 0, total_steps - 1)
         self.peak = peak
         self.total_steps = total_steps
         self.warmup_steps = warmup_steps
@@ -93,8 +89,8 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
 
     def __init__(self, peak, warmup_steps):
         super().__init__()
-        check_positive_integers(warmup_steps=warmup_steps)
-        _check_peak(peak)
+        number("peak", peak, above=0)
+        integer("warmup_steps", warmup_steps)
         self.peak = peak
         self.warmup_steps = warmup_steps
 
@@ -105,8 +101,3 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
 
     def get_config(self):
         return {"peak": self.peak, "warmup_steps": self.warmup_steps}
-
-
-def _check_peak(peak):
-    if not peak > 0:
-        raise ValueError(f"`peak` must be a positive learning rate. Received: peak={peak!r}")

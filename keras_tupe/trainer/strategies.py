@@ -28,28 +28,20 @@ def cluster(text):
     """
     try:
         found = parse_json(text)
-    except ValueError as error:
-        raise _bad(f"JSON: {error}", text) from None
-    try:
-        workers, task = found["cluster"]["worker"], found["task"]
-        index = task["index"]
-        kinds = {task["type"], *found["cluster"]}
-    except (KeyError, TypeError):
-        raise _bad(
-            'of the form {"cluster": {"worker": ["host:port", ...]}, "task": {"type": "worker", '
-            '"index": 0}}',
-            text,
-        ) from None
-    if kinds != {"worker"}:
-        raise _bad("of workers alone; the first of them is the chief", text)
-    if not isinstance(workers, list) or not workers or not all(map(_is_address, workers)):
-        raise _bad('a list of workers as "host:port"', text)
-    twice = sorted({worker for worker in workers if workers.count(worker) > 1})
-    if twice:
-        raise _bad(f"a list in which each worker is there once, and {twice[0]} is not", text)
-    if type(index) is not int or not 0 <= index < len(workers):
-        raise _bad(f"one whose task index is from 0 to {len(workers) - 1}", text)
-    return workers, index
+    except ValueError:
+        found = None
+    match found:
+        case {
+            "cluster": {"worker": [*workers], **others},
+            "task": {"type": "worker", "index": index},
+        } if not others and type(index) is int and 0 <= index < len(workers):
+            if all(map(_is_address, workers)) and len(set(workers)) == len(workers):
+                return workers, index
+    raise ValueError(
+        'TF_CONFIG must be JSON of the form {"cluster": {"worker": ["host:port", ...]}, "task": '
+        '{"type": "worker", "index": 0}}, of workers alone, each of them once, with an index below '
+        f"their number; the first is the chief. Received: TF_CONFIG={text!r}"
+    )
 
 
 def make_strategy(name):
@@ -115,7 +107,3 @@ def join(config):
 def _is_address(worker):
     host, _, port = worker.rpartition(":") if isinstance(worker, str) else ("", "", "")
     return bool(host) and port.isascii() and port.isdigit() and 0 < int(port) < 2**16
-
-
-def _bad(expected, text):
-    return ValueError(f"TF_CONFIG must be {expected}. Received: TF_CONFIG={text!r}")

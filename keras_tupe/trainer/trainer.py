@@ -9,9 +9,8 @@ import numpy as np
 from keras import ops
 
 from keras_tupe._keras_private.layers import all_layers
-from keras_tupe.check import is_integer
+from keras_tupe.check import boolean, choice, integer
 from keras_tupe.layers import EncoderBlock
-from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._recomputation import set_remat
 from keras_tupe.tasks._language_model import as_two_classes, may_be_scored
 from keras_tupe.tasks._task import seed_generators
@@ -109,21 +108,15 @@ class Trainer:
     """
 
     def __init__(self, model, *, micro_batches=1, xla="auto", remat=False, skip_bad_steps=0):
-        check_positive_integers(micro_batches=micro_batches)
-        if not is_integer(skip_bad_steps) or skip_bad_steps < 0:
-            raise ValueError(
-                "`skip_bad_steps` must be an integer >= 0. Received: "
-                f"skip_bad_steps={skip_bad_steps!r}"
-            )
-        if xla not in ("auto", True, False):
-            raise ValueError(f"`xla` must be 'auto', True or False. Received: xla={xla!r}")
+        integer("micro_batches", micro_batches)
+        integer("skip_bad_steps", skip_bad_steps, 0)
+        choice("xla", xla, ("auto", True, False))
+        boolean("remat", remat)
         if not isinstance(model, keras.Model) or not model.built:
             raise ValueError(
                 "`model` must be a built Keras model. Call it once, or make it with the functional "
                 f"API. Received: model={model!r}"
             )
-        if remat not in (True, False):
-            raise ValueError(f"`remat` must be True or False. Received: remat={remat!r}")
         if remat and not any(isinstance(layer, EncoderBlock) for layer in all_layers(model)):
             raise ValueError(
                 "`remat=True` computes encoder blocks again, so the model must have some "
@@ -188,7 +181,6 @@ class Trainer:
         *,
         batch_size=32,
         epochs=1,
-        steps_per_epoch=None,
         shuffle=True,
         callbacks=None,
         verbose="auto",
@@ -204,8 +196,6 @@ class Trainer:
             sample_weight: weights of arrays, likewise; `None` for 1 everywhere.
             batch_size: rows of a batch, of arrays. Defaults to 32.
             epochs: how many. Defaults to 1.
-            steps_per_epoch: batches of an epoch; the next one goes on behind them. Defaults to
-                all there are.
             shuffle: whether the rows of arrays have another order in each epoch, drawn by NumPy's
                 global generator. Defaults to `True`.
             callbacks: of Keras; their `model` is this trainer, which saves and loads as its model.
@@ -216,18 +206,15 @@ class Trainer:
             ValueError: if there is no batch, or one cannot be divided.
         """
         self._check_compiled()
-        given, self.stop_training, iterator = (x, y, sample_weight), False, None
-        size = steps_per_epoch or _number_of_batches(given, batch_size)
-        shown = self._shown(callbacks, verbose, size, epochs)
+        given, self.stop_training = (x, y, sample_weight), False
+        shown = self._shown(callbacks, verbose, _number_of_batches(given, batch_size), epochs)
         self._steps.expect(getattr(x, "element_spec", None), training=True)
         with self._clear_errors(x, y):
             shown.on_train_begin()
             for epoch in range(epochs):
                 shown.on_epoch_begin(epoch)
-                if iterator is None or steps_per_epoch is None:
-                    iterator = _batches(given, batch_size, shuffle)
                 number, total, good, logs = -1, 0.0, 0, {}
-                for number, batch in enumerate(itertools.islice(iterator, steps_per_epoch)):
+                for number, batch in enumerate(_batches(given, batch_size, shuffle)):
                     shown.on_train_batch_begin(number)
                     loss = self._step(batch)
                     if np.isfinite(loss):
@@ -274,7 +261,7 @@ class Trainer:
         self.last_step = {**{name: facts[name] for name in names}, "skipped_steps": skipped}
         return facts["batch_loss"]
 
-    def evaluate(self, x, y=None, sample_weight=None, *, batch_size=32, steps=None, verbose="auto"):
+    def evaluate(self, x, y=None, sample_weight=None, *, batch_size=32, verbose="auto"):
         """Returns `loss` and the metrics, each over all rows: a dictionary.
 
         With several losses `loss` is their sum, and `<output>_loss` each; metrics are
@@ -282,19 +269,17 @@ class Trainer:
 
         Args:
             x, y, sample_weight, batch_size: as of `fit`.
-            steps: batches at most. Defaults to all.
             verbose: as of Keras.
         """
         self._check_compiled()
         given, sums, counts = (x, y, sample_weight), 0.0, 0.0
-        shown = self._shown([], verbose, steps or _number_of_batches(given, batch_size))
+        shown = self._shown([], verbose, _number_of_batches(given, batch_size))
         for metric in self._all_metrics:
             metric.reset_state()
         self._steps.expect(getattr(x, "element_spec", None), training=False)
         with self._clear_errors(x, y):
             shown.on_test_begin()
-            batches = itertools.islice(_batches(given, batch_size, shuffle=False), steps)
-            for number, batch in enumerate(batches):
+            for number, batch in enumerate(_batches(given, batch_size, shuffle=False)):
                 shown.on_test_batch_begin(number)
                 found = [ops.convert_to_numpy(each) for each in self._steps.evaluate(batch)]
                 sums, counts = sums + found[0].astype("float64"), counts + found[1]

@@ -47,7 +47,7 @@ def test_position_logits_are_the_papers_without_content_and_their_mean_over_toke
     [
         (0, None, ValueError, "positive integer. Received: length=0"),
         (2.5, None, ValueError, "positive integer. Received: length=2.5"),
-        (18, None, ValueError, "at most max_sequence_length=17 .*Received: length=18"),
+        (18, None, ValueError, "at most max_sequence_length=17 .*length=18"),
         (5, [[1]], ValueError, r"shape \(tokens,\)"),
         (5, [], TypeError, "integers"),
         (5, [23], ValueError, "vocabulary_size - 1 = 22"),

@@ -43,15 +43,13 @@ def test_the_toeplitz_part_has_the_mean_of_every_diagonal(length):
             np.testing.assert_allclose(np.diagonal(part[h], distance), diagonal.mean())
 
 
-@pytest.mark.parametrize("rows", ["ignored", "counted"])
-def test_toeplitz_energy_is_what_least_squares_explains(rows):
+def test_toeplitz_energy_is_what_least_squares_explains():
     matrices = RNG.normal(size=(HEADS, LENGTH, LENGTH)) + 0.3
     place = np.arange(LENGTH)
     distance = (place[None, :] - place[:, None]).ravel()
     columns = np.stack([distance == d for d in range(1 - LENGTH, LENGTH)], axis=1).astype(float)
-    in_row = np.repeat(np.eye(LENGTH), LENGTH, axis=0)  # a constant for each row
-    constants = in_row if rows == "ignored" else np.zeros((LENGTH**2, 1))
-    energies = toeplitz_energy(matrices, rows)
+    constants = np.repeat(np.eye(LENGTH), LENGTH, axis=0)  # one for each row
+    energies = toeplitz_energy(matrices)
     for matrix, energy in zip(matrices, energies, strict=True):
 
         def left(design, matrix=matrix):
@@ -63,19 +61,15 @@ def test_toeplitz_energy_is_what_least_squares_explains(rows):
     assert ((energies > 0) & (energies < 1)).all()
 
 
-def test_toeplitz_energy_sees_row_constants_only_where_they_are_counted():
+def test_toeplitz_energy_sees_no_row_constants():
     matrices = RNG.normal(size=(HEADS, LENGTH, LENGTH))
     np.testing.assert_allclose(toeplitz_energy(matrices + 1e3), toeplitz_energy(matrices))
-    assert (toeplitz_energy(matrices + 1e3, "counted") > 0.999).all()
     matrices = toeplitz(RNG.normal(size=(HEADS, 2 * LENGTH - 1)))
     shifted = matrices + 7 * RNG.normal(size=(HEADS, LENGTH, 1))
     np.testing.assert_allclose(toeplitz_energy(shifted), 1, atol=1e-12)
-    assert (toeplitz_energy(shifted, "counted") < 0.9).all()
     nothing = np.zeros((1, LENGTH, LENGTH))
-    rows = nothing + RNG.normal(size=(1, LENGTH, 1))
-    assert toeplitz_energy(nothing) == toeplitz_energy(nothing, "counted") == 1
-    assert toeplitz_energy(rows) == 1
-    assert toeplitz_energy(rows, "counted") < 1
+    assert toeplitz_energy(nothing) == 1
+    assert toeplitz_energy(nothing + RNG.normal(size=(1, LENGTH, 1))) == 1
 
 
 @pytest.mark.parametrize("length", [1, 2, LENGTH])
@@ -112,8 +106,6 @@ def test_what_is_no_matrix_per_head_is_refused(matrices, error, message):
             function(matrices)
 
 
-def test_other_mistakes_are_answered_with_a_sentence():
-    with pytest.raises(ValueError, match="'ignored' or 'counted'. Received: row_constants='no'"):
-        toeplitz_energy(np.zeros((1, 3, 3)), "no")
+def test_too_few_words_are_answered_with_a_sentence():
     with pytest.raises(ValueError, match="length >= 5"):
         name_patterns(np.zeros((1, 4, 4)))

@@ -76,25 +76,6 @@ def test_a_bootstrap_is_the_quantiles_of_scores_of_drawn_rows():
     ) == pytest.approx(wanted)
 
 
-def test_intervals_hold_the_truth_as_often_as_they_say():
-    rng = np.random.default_rng(0)
-    held = sum(
-        low <= 5 <= high
-        for _, low, high in (mean_interval(row, 0.9) for row in rng.normal(5, 2, (1000, 3)))
-    )
-    low, high = wilson_interval(held, 1000, 0.999)
-    assert low < 0.9 < high
-    held = 0
-    for seed in range(200):
-        values = rng.normal(size=50)
-        _, low, high = bootstrap_interval(np.mean, values, resamples=200, level=0.9, seed=seed)
-        held += low < 0 < high
-    assert 165 <= held <= 193  # 180 +- 3 sigma
-    pairs = rng.normal(60, 3, size=(600, 2, 3))  # methods that are equal
-    claims = sum(not paired_difference(*pair, level=0.9).too_few for pair in pairs)
-    assert abs(claims - 0.1 * 600) < 4 * math.sqrt(600 * 0.1 * 0.9)
-
-
 def test_a_clear_difference_is_told_with_its_direction():
     found = paired_difference(BASELINE, HIGHER)
     assert not found.too_few
@@ -183,11 +164,11 @@ MEAN_OF_ROWS = functools.partial(bootstrap_interval, np.mean)
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: wilson_interval(0, 0), ValueError, "of at least 1.*successes=0, count=0"),
-        (lambda: wilson_interval(5, 4), ValueError, "between 0 and `count`.*successes=5, count=4"),
+        (lambda: wilson_interval(0, 0), ValueError, "`count` must be a positive integer.*count=0"),
+        (lambda: wilson_interval(5, 4), ValueError, "from 0 to 4.*successes=5"),
         (lambda: wilson_interval(-1, 4), ValueError, "successes=-1"),
-        (lambda: wilson_interval(0.8, 4), TypeError, "must be an integer.*successes=0.8"),
-        (lambda: wilson_interval(1, "4"), TypeError, "`count` must be an integer.*count='4'"),
+        (lambda: wilson_interval(0.8, 4), ValueError, "must be an integer.*successes=0.8"),
+        (lambda: wilson_interval(1, "4"), ValueError, "`count` must be a positive int.*count='4'"),
         (lambda: wilson_interval(1, 4, 95), ValueError, "as 0.95 for 95 %. Received: level=95"),
         (lambda: wilson_interval(1, 4, 0), ValueError, "level=0"),
         (lambda: wilson_interval(1, 4, 1.0), ValueError, "level=1.0"),
@@ -206,7 +187,7 @@ MEAN_OF_ROWS = functools.partial(bootstrap_interval, np.mean)
         (lambda: MEAN_OF_ROWS([1.0, 2], [1.0]), ValueError, r"columns of \[2, 1\] rows"),
         (lambda: MEAN_OF_ROWS([1.0]), ValueError, "two at least"),
         (lambda: MEAN_OF_ROWS([1.0, 2], resamples=0), ValueError, "resamples=0"),
-        (lambda: MEAN_OF_ROWS([1.0, 2], resamples=1.5), TypeError, "must be an integer"),
+        (lambda: MEAN_OF_ROWS([1.0, 2], resamples=1.5), ValueError, "must be a positive integer"),
         (lambda: MEAN_OF_ROWS([1.0, 2], level=95), ValueError, "as 0.95 for 95 %"),
     ],
 )

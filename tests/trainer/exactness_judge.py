@@ -30,8 +30,9 @@ def difference(found, route, references):
 
 
 def assert_exact(found, route, references):
-    got = difference(found, route, references)
-    assert got <= 1e-5, f"relative difference of the update, {route}"
+    # the promise is 1e-6; plain SGD at this rate rounds to 1.3e-6 with XLA and micro-batches
+    limit = 1e-6 if "adamw" in route else 3e-6
+    assert difference(found, route, references) <= limit, f"difference of the update, {route}"
     norms = found[f"{route}/norms"]
     assert len(norms) == NUM_STEPS
     assert (norms > CLIP_NORM).all(), "nothing is clipped"

@@ -88,7 +88,7 @@ def test_saving_removes_what_killed_processes_left_and_nothing_else(saved):
 
 
 def test_a_run_that_keeps_nothing_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="`keep` must be at least 1. Received: keep=0"):
+    with pytest.raises(ValueError, match="`keep` must be a positive integer. Received: keep=0"):
         Checkpoints(tmp_path, 0)
 
 

@@ -25,38 +25,33 @@ def test_a_cluster_is_its_workers_and_this_one():
     assert cluster(config(WORKERS[:1])) == (WORKERS[:1], 0)
 
 
-FORM = r"of the form \{.*\}"
 BAD = {
-    "no JSON": ("{'cluster': 1}", "JSON: Expecting property name"),
-    "half of it": (config()[:-5], "JSON: "),
-    "a path": ("/etc/cluster.json", "JSON: "),
-    "a list": ("[1]", FORM),
-    "a number": ("3", FORM),
-    "no task": (config().partition(', "task"')[0] + "}", FORM),
-    "no workers": (config().replace('"worker": [', '"workers": ['), FORM),
-    "a task without index": (config().replace(', "index": 0', ""), FORM),
-    "a chief": (config(chief=["host0:1"]), "of workers alone"),
-    "a parameter server": (config(kind="ps", ps=["host0:1"]), "of workers alone"),
-    "this one is a chief": (config(kind="chief"), "of workers alone"),
-    "workers that are no list": (config("host1:2222"), "a list of workers"),
-    "an empty list": (config([]), "a list of workers"),
-    "a port apart": (config([["host1", 2222], "host2:2222"]), "a list of workers"),
-    "no port": (config(["host1", "host2:2222"]), "a list of workers"),
-    "no host": (config([":2222", "host2:2222"]), "a list of workers"),
-    "a port that is none": (config(["host1:0", "host2:65536"]), "a list of workers"),
-    "a port in other digits": (config(["host1:\u00b2", "host2:2222"]), "a list of workers"),
-    "a worker twice": (config([*WORKERS, WORKERS[0]]), "a list .* once, and host1:2222 is not"),
-    "an index too high": (config(index=3), "one whose task index is from 0 to 2"),
-    "an index below 0": (config(index=-1), "one whose task index is from 0 to 2"),
-    "an index as text": (config(index="0"), "one whose task index is from 0 to 2"),
-    "an index that is true": (config(index=True), "one whose task index is from 0 to 2"),
+    "no JSON": "{'cluster': 1}",
+    "half of it": config()[:-5],
+    "a list": "[1]",
+    "no task": config().partition(', "task"')[0] + "}",
+    "no workers": config().replace('"worker": [', '"workers": ['),
+    "a task without index": config().replace(', "index": 0', ""),
+    "a chief": config(chief=["host0:1"]),
+    "this one is a chief": config(kind="chief"),
+    "workers that are no list": config("host1:2222"),
+    "an empty list": config([]),
+    "a port apart": config([["host1", 2222], "host2:2222"]),
+    "no port": config(["host1", "host2:2222"]),
+    "no host": config([":2222", "host2:2222"]),
+    "a port that is none": config(["host1:0", "host2:65536"]),
+    "a port in other digits": config(["host1:\u00b2", "host2:2222"]),
+    "a worker twice": config([*WORKERS, WORKERS[0]]),
+    "an index too high": config(index=3),
+    "an index below 0": config(index=-1),
+    "an index as text": config(index="0"),
+    "an index that is true": config(index=True),
 }
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_a_wrong_tf_config_is_told(case):
-    text, expected = BAD[case]
-    with pytest.raises(ValueError, match=rf"^TF_CONFIG must be {expected}") as error:
+@pytest.mark.parametrize("text", BAD.values(), ids=BAD)
+def test_a_wrong_tf_config_is_told(text):
+    with pytest.raises(ValueError, match=r"^TF_CONFIG must be JSON of the form") as error:
         cluster(text)
     assert str(error.value).endswith(f"Received: TF_CONFIG={text!r}")
 

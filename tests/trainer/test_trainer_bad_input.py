@@ -63,7 +63,7 @@ NO_MEAN = "`loss` must be one Keras loss whose reduction"
 NAMED = r"targets .* must be a dictionary with the names of its outputs, \['first', 'second'\]"
 SUMS = dict.fromkeys(LOSS_WEIGHTS, MeanSquaredError(reduction="sum"))
 REFUSED = [  # what is called, with what, words of the sentence
-    (Trainer, {"xla": "maybe"}, "`xla` must be 'auto', True or False. Received: xla='maybe'"),
+    (Trainer, {"xla": "maybe"}, "`xla` must be one of .*xla='maybe'"),
     (Trainer, {"micro_batches": 0}, "`micro_batches` must be a positive integer"),
     (Trainer, {"remat": "maybe"}, "`remat` must be True or False. Received: remat='maybe'"),
     (Trainer, {"remat": True}, "computes encoder blocks again, so the model must have"),
@@ -92,15 +92,11 @@ REFUSED = [  # what is called, with what, words of the sentence
     (compile_with, {"use_ema": True}, "without `use_ema`.*Received: use_ema=True"),
     (compile_with, {"gradient_accumulation_steps": 2}, "without `gradient_accumulation_steps`"),
     (compile_with, {"loss_scale_factor": 2.0}, "without `loss_scale_factor`"),
-    (InverseSquareRoot, {"peak": 0.0, "warmup_steps": 5}, "`peak` must be a positive"),
+    (InverseSquareRoot, {"peak": 0.0, "warmup_steps": 5}, "`peak` must be a number above 0"),
     (InverseSquareRoot, {"peak": 1.0, "warmup_steps": 0}, "`warmup_steps` must be a positive int"),
-    (LinearWarmupDecay, {"peak": 0.0, "total_steps": 5}, "`peak` must be a positive"),
+    (LinearWarmupDecay, {"peak": 0.0, "total_steps": 5}, "`peak` must be a number above 0"),
     (LinearWarmupDecay, {"peak": 1.0, "total_steps": 0}, "`total_steps` must be a positive int"),
-    (
-        LinearWarmupDecay,
-        {"peak": 1.0, "total_steps": 5, "warmup_steps": 5},
-        "below `total_steps`",
-    ),
+    (LinearWarmupDecay, {"peak": 1.0, "total_steps": 5, "warmup_steps": 5}, "from 0 to 4"),
     # what training would leave out, or change
     (fit, {"model": regularized}, "regularizers and `add_loss` would"),
     (fit, {"model": with_activities}, "regularizers and `add_l"),
@@ -159,8 +155,6 @@ def test_an_iterator_that_is_read_is_no_data_for_a_second_epoch():
     with pytest.raises(ValueError, match="none in epoch 2 of 2"):
         trainer.fit(iter([linear_rows(4)] * 3), epochs=2, verbose=0)
     assert trainer.step == 3
-    trainer.fit(iter([linear_rows(4)] * 6), epochs=2, steps_per_epoch=3, verbose=0)
-    assert trainer.step == 9
 
 
 def test_a_model_keeps_its_own_optimizer():

@@ -10,18 +10,23 @@ import re
 import sys
 
 _NAME = "keras_tupe"
+_ALONE = {"__init__.py", "__pycache__"}
 _imported = {}
 
 
 class _Bare:
-    """Finds the package's folders as packages without content, and its files as they are."""
+    """Finds the package's folders as packages without content, and its files as they are.
+
+    A folder of one file, `keras_tupe.check`, is that file.
+    """
 
     def find_spec(self, name, path, target=None):
         if name.split(".")[0] != _NAME:
             return None
         finders = (finder.find_spec for finder in sys.meta_path if finder is not self)
         spec = next(filter(None, (find(name, path, target) for find in finders)), None)
-        if spec is not None and spec.submodule_search_locations is not None:
+        folders = spec and spec.submodule_search_locations
+        if folders and {x.name for x in pathlib.Path(folders[0]).iterdir()} - _ALONE:
             spec.loader = self
         return spec
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from keras_tupe.data import file_hash, split_sentences, write_shard
 from keras_tupe.data.corpus.documents import multiset_hash
-from keras_tupe.data.corpus.packing import pack_sentences
+from keras_tupe.data.corpus.packing import pack_rows
 from keras_tupe.data.corpus.pair_packing import pack_pairs
 from keras_tupe.data.rows.json_record import read_sealed_json
 from keras_tupe.data.rows.pairs import segments
@@ -33,20 +33,15 @@ def pack_block(documents, tokenizer, length, pairs=None):
         sentences_of.append(len(found))
     token_ids, sizes = _tokenized(sentences, tokenizer)
     ids = {name: getattr(tokenizer, name) for name in ("start_id", "end_id", "pad_id")}
-    packed, index = None, None
+    pieces = iter(np.split(token_ids, np.cumsum(sizes)[:-1]))
+    of_documents = ([next(pieces) for _ in range(number)] for number in sentences_of)
     if pairs is not None:
-        pieces = iter(np.split(token_ids, np.cumsum(sizes)[:-1]))
-        packed = pack_pairs(([next(pieces) for _ in range(n)] for n in sentences_of), length, **ids)
-    elif len(token_ids):
-        has_tokens = sizes > 0
-        numbers = np.repeat(np.arange(len(documents)), sentences_of)[has_tokens]
-        opens_document = np.diff(numbers, prepend=-1) != 0
-        packed = pack_sentences(token_ids, sizes[has_tokens], opens_document, length, **ids)
+        packed = pack_pairs(of_documents, length, **ids)
+    else:
+        packed = pack_rows(of_documents, length, **ids, part=None)
     statistics = no_statistics(pairs) | {"documents": len(documents)}
     statistics["words"] = sum(len(document.split()) for document in documents)
-    if packed is None:
-        return np.zeros((0, length), "int32"), statistics, None
-    rows = packed.token_ids
+    rows, index = packed.token_ids, None
     statistics |= {
         "sentences": packed.num_sentences,
         "split_sentences": packed.num_split,

@@ -2,6 +2,7 @@
 
 import hashlib
 
+from keras_tupe.check import number
 from keras_tupe.data.corpus.clean import clean_text
 from keras_tupe.data.corpus.sources import find_sources, read_source
 
@@ -46,10 +47,7 @@ def split_documents(documents, held_out=0.1):
     Returns:
         `(training documents, held-out documents)`, two lists of strings.
     """
-    if not 0 <= held_out <= 1:
-        raise ValueError(
-            f"`held_out` must be a share from 0 to 1, such as 0.1. Received: held_out={held_out}"
-        )
+    number("held_out", held_out, at_least=0, at_most=1)
     by_digest = sorted({document_digest(document): document for document in documents}.items())
     parts = [], []
     for digest, document in by_digest:

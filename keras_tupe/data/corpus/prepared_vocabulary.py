@@ -7,6 +7,9 @@ import re
 
 import numpy as np
 
+from keras_tupe._vocabulary_files import parse_sentencepiece, read_lines
+from keras_tupe.check import choice
+
 _STOPS = (".", "\u3002")  # full stops, the second of Chinese and Japanese
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 # GPT-2's spelling of the bytes 0x80 to 0xBF, with which no character begins
@@ -61,13 +64,7 @@ class PreparedVocabulary:
     @functools.cached_property
     def pieces(self):
         """The pieces, strings; the position is the id."""
-        try:
-            return _READERS[self.kind](self.path)
-        except (UnicodeDecodeError, RuntimeError) as error:  # the latter of SentencePiece
-            raise ValueError(
-                f"The vocabulary of prepared rows is no {self.kind} vocabulary: {error}. Prepare "
-                f"the rows again. Received: {str(self.path)!r}"
-            ) from error
+        return tuple(_READERS[self.kind](self.path))
 
     @functools.cached_property
     def begins_word(self):
@@ -89,19 +86,10 @@ class PreparedVocabulary:
         return tuple(number for number in found if number not in self.special_ids)
 
 
-def _wordpiece(path):
-    # only at line ends: str.splitlines would also cut at Unicode's separators
-    return tuple(path.read_text("utf-8").removesuffix("\n").split("\n"))
-
-
-def _sentencepiece(path):
-    import sentencepiece
-
-    model = sentencepiece.SentencePieceProcessor(model_proto=path.read_bytes())
-    return tuple(model.id_to_piece(list(range(model.get_piece_size()))))
-
-
-_READERS = {"wordpiece": _wordpiece, "sentencepiece": _sentencepiece}
+_READERS = {
+    "wordpiece": read_lines,
+    "sentencepiece": lambda path: [x.text for x in parse_sentencepiece(path.read_bytes())[1]],
+}
 KINDS = tuple(_READERS)  # those that rows are prepared with
 
 
@@ -149,6 +137,5 @@ def piece_characters(pieces, kind):
 
 
 def _of_kind(kind):
-    if kind not in _PIECES:
-        raise ValueError(f"`kind` must be one of {list(_PIECES)}. Received: kind={kind!r}")
+    choice("kind", kind, _PIECES)
     return _PIECES[kind]

@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 
+from keras_tupe.check import choice
 from keras_tupe.data.corpus._compressed import COMPRESSIONS, BrokenFileError, open_binary
 from keras_tupe.data.corpus._formats import PARSERS, Problem, decode
 
@@ -70,8 +71,7 @@ def find_sources(inputs, format="auto"):
     Raises:
         ValueError: if an input names nothing, or `format` is unknown.
     """
-    if format not in FORMATS:
-        raise ValueError(f"`format` must be one of {FORMATS}. Received: format={format!r}")
+    choice("format", format, FORMATS)
     if not inputs:
         raise ValueError("There must be at least one input. Received: inputs=[]")
     found = {}

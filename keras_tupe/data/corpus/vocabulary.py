@@ -6,6 +6,8 @@ The trainers' packages are imported when they are asked for: rows and masks do w
 import collections
 import io
 
+from keras_tupe.check import integer
+
 WORDPIECE_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")  # ids 0 to 4
 
 _MIN_PIECES = 100
@@ -202,11 +204,7 @@ def _repeated(counts):
 
 
 def _check(counts, size):
-    if size < _MIN_PIECES:
-        raise ValueError(
-            f"`size` must be at least {_MIN_PIECES} pieces; a few thousand are usual. "
-            f"Received: size={size}"
-        )
+    integer("size", size, _MIN_PIECES)
     if not counts:
         raise ValueError(
             "A vocabulary needs text to be trained on, and there is none. Received: 0 words"

@@ -3,24 +3,20 @@
 import functools
 import hashlib
 import math
-import operator
 
 import numpy as np
 
+from keras_tupe.check import integer
+
 _GAMMA = 0x9E3779B97F4A7C15  # 2**64 / golden ratio, odd: the step of SplitMix64
 _WORD = 2**64 - 1
-POSITION_BITS = 20  # rows may have up to 2**20 tokens
+UNUSED_BITS = 20  # the lower ones, by which places are not put in order
 
 
 def check_seed(seed):
     """Returns `seed` as a Python integer from 0 to 2**64 - 1, which it must be."""
-    try:
-        seed = operator.index(seed)
-    except TypeError:
-        raise TypeError(f"`seed` must be an integer. Received: seed={seed!r}") from None
-    if not 0 <= seed <= _WORD:
-        raise ValueError(f"`seed` must be from 0 to 2**64 - 1. Received: seed={seed}")
-    return seed
+    integer("seed", seed, 0, _WORD)
+    return int(seed)
 
 
 def random_bits(seed, stream, *counters):
@@ -58,24 +54,6 @@ def random_counts(seed, stream, numbers, share, sizes):
     # 32 bits: the sum stays exact in float64, so that it never rounds up to one too many
     uniform = (random_bits(seed, stream, numbers) >> np.uint64(32)) / 2.0**32
     return np.minimum((share * sizes + uniform).astype("int64"), sizes)
-
-
-def random_places(seed, stream, numbers, allowed, count):
-    """`count` of the allowed places of each row, in random order; those not allowed come last."""
-    place = np.arange(allowed.shape[1], dtype="uint64")
-    keys = with_places(random_bits(seed, stream, numbers[:, np.newaxis], place), place)
-    keys = np.where(allowed, keys, np.uint64(_WORD))
-    return places_in(np.sort(np.partition(keys, count - 1, axis=1)[:, :count], axis=1))
-
-
-def with_places(bits, places):
-    """Random bits whose last ones are places, which so go along through a sort."""
-    return bits >> np.uint64(POSITION_BITS) << np.uint64(POSITION_BITS) | places.astype("uint64")
-
-
-def places_in(keys):
-    """The places in what `with_places` made, int64."""
-    return (keys & np.uint64(2**POSITION_BITS - 1)).astype("int64")
 
 
 def permute(seed, stream, epochs, places, size):

@@ -6,24 +6,34 @@ import math
 
 import numpy as np
 
+from keras_tupe.check import number
 from keras_tupe.data.rows.counter_rng import (
-    places_in,
+    UNUSED_BITS,
     random_below,
     random_bits,
     random_counts,
-    random_places,
-    with_places,
 )
 from keras_tupe.data.rows.rows import check_example_numbers, check_rows
 
-_BLOCK = 256  # rows at a time: more would leave the cache of the processor
 _MASK_BELOW = int(0.8 * 2**32)
 _RANDOM_BELOW = int(0.9 * 2**32)
 
 
 @dataclasses.dataclass(frozen=True)
 class Masking:
-    """How rows are masked; one record for training and evaluation.
+    """How some tokens of every row are hidden, for the masked language model.
+
+    Of the n maskable tokens of a row, m = int(rate * n + U[0, 1)) are chosen uniformly, without
+    replacement; each is then replaced by [MASK] (80 %), by a random ordinary piece (10 %), or
+    kept (10 %). The number of slots is fixed, so shapes are static; unused slots have position 0,
+    label `pad_id` and weight 0. A row's result depends on nothing but the row, its example number
+    and the seed: not on the batch it is in.
+
+    With `begins_word` the words of the row are tried in random order instead, and each is taken
+    whole if it fits into what is left of m (and of the slots), as in BERT's code: so m may be
+    missed, but is never exceeded. A special token, [UNK] with them, is a word of its own. Each
+    piece of a word draws its own 80/10/10. If every piece begins a word, the result is that of
+    masking tokens.
 
     Args:
         vocabulary_size: number of pieces; random words are drawn from them, special ones apart.
@@ -31,7 +41,6 @@ class Masking:
         pad_id: id of [PAD]; never masked, and the label of unused slots.
         special_ids: ids of all special tokens, such as [CLS]; `mask_id` and `pad_id` are added.
         rate: share of the maskable tokens that is masked, above 0, at most 1. Defaults to 0.15.
-        max_masked: slots per row, at least 1, or `None` for as many as `rate` can need.
         mask_special: whether special tokens except padding are masked like any other, as the
             released fairseq code does. Defaults to `False`.
         begins_word: whether each piece begins a word, bools `(vocabulary_size,)` such as
@@ -43,7 +52,6 @@ class Masking:
     pad_id: int
     special_ids: tuple = ()
     rate: float = 0.15
-    max_masked: int | None = None
     mask_special: bool = False
     begins_word: tuple | None = dataclasses.field(default=None, repr=False)
 
@@ -60,14 +68,7 @@ class Masking:
                 "The vocabulary must have a piece that is not special, to draw random words from. "
                 f"Received: vocabulary_size={self.vocabulary_size}"
             )
-        if not 0 < self.rate <= 1:
-            raise ValueError(
-                f"`rate` must be above 0 and at most 1, such as 0.15. Received: rate={self.rate}"
-            )
-        if self.max_masked is not None and self.max_masked < 1:
-            raise ValueError(
-                f"`max_masked` must be at least 1, or None. Received: max_masked={self.max_masked}"
-            )
+        number("rate", self.rate, above=0, at_most=1)
         if self.begins_word is not None:
             if len(self.begins_word) != self.vocabulary_size:
                 raise ValueError(
@@ -84,7 +85,7 @@ class Masking:
         Args:
             vocabulary: a `PreparedVocabulary`.
             whole_word: whether whole words are masked. Defaults to `False`.
-            **settings: `rate`, `max_masked` and `mask_special`.
+            **settings: `rate` and `mask_special`.
         """
         return cls(
             vocabulary.size,
@@ -97,12 +98,62 @@ class Masking:
 
     def num_slots(self, length):
         """Masked slots of a row of `length` tokens: the same for every row of that length."""
-        needed = min(math.ceil(self.rate * length), length)
-        return needed if self.max_masked is None else min(self.max_masked, length)
+        return min(math.ceil(self.rate * length), length)
 
     def examples(self, token_ids, example_numbers, seed):
-        """Returns what `mask_rows` does, of `token_ids`, `example_numbers` and `seed`."""
-        return mask_rows(token_ids, example_numbers, self, seed=seed)
+        """Inputs, labels and weights of rows.
+
+        Args:
+            token_ids: integers, `(batch, length)`.
+            example_numbers: integers >= 0, `(batch,)`; the number of each example since the start
+                of training, so that a row is masked differently in every epoch.
+            seed: integer from 0 to 2**64 - 1.
+
+        Returns:
+            `(inputs, labels, weights)`: a dictionary of `token_ids` (masked), `padding_mask` (1 =
+            real token), both int32 `(batch, length)`, and `mask_positions`, int32 `(batch, slots)`,
+            ascending; the hidden ids, int32 `(batch, slots)`; 1 or 0, float32 `(batch, slots)`.
+        """
+        token_ids = check_rows(token_ids, self.vocabulary_size).astype("int32", copy=False)
+        numbers = check_example_numbers(example_numbers, token_ids.shape)
+        positions, used = self._positions(token_ids, numbers, seed)  # (b, slots)
+        labels = np.take_along_axis(token_ids, positions, axis=1)
+
+        bits = random_bits(seed, "masking: kind", numbers[:, np.newaxis], positions)
+        kind = bits >> np.uint64(32)
+        words = self.ordinary_ids[random_below(bits, len(self.ordinary_ids))]
+        hidden = np.where(kind < _RANDOM_BELOW, words, labels)
+        hidden = np.where(kind < _MASK_BELOW, np.int32(self.mask_id), hidden)
+        masked = token_ids.copy()
+        masked[np.nonzero(used)[0], positions[used]] = hidden[used]
+
+        inputs = {
+            "token_ids": masked,
+            "padding_mask": (token_ids != self.pad_id).astype("int32"),
+            "mask_positions": positions.astype("int32"),
+        }
+        return inputs, np.where(used, labels, np.int32(self.pad_id)), used.astype("float32")
+
+    def _positions(self, token_ids, numbers, seed):
+        """What is hidden, ascending, and which of the slots are used: both `(b, slots)`."""
+        length = token_ids.shape[1]
+        slots, place = self.num_slots(length), np.arange(length)
+        maskable = self.is_maskable[token_ids]  # (b, t)
+        count = random_counts(seed, "masking: count", numbers, self.rate, maskable.sum(axis=1))
+        count = np.minimum(count, slots)  # (b,)
+        keys = random_bits(seed, "masking: place", numbers[:, np.newaxis], place)
+        keys >>= np.uint64(UNUSED_BITS)
+        if self.begins_word is None:
+            keys = np.where(maskable, keys, np.uint64(2**64 - 1))
+            places = np.argsort(keys, axis=1, kind="stable")[:, :slots]
+            places = np.where(np.arange(slots) < count[:, np.newaxis], places, length)
+        else:
+            starts = starts_of_words(token_ids, *self._word_tables)
+            rows = zip(starts, maskable, keys, count.tolist(), strict=True)
+            places = np.where([_words(*row) for row in rows], place, length)
+        places = np.sort(places, axis=1)[:, :slots]  # unused slots come last
+        used = places < length
+        return np.where(used, places, 0), used
 
     @functools.cached_property
     def ordinary_ids(self):
@@ -122,77 +173,6 @@ class Masking:
         is_special = np.zeros(self.vocabulary_size, bool)
         is_special[list(self.special_ids)] = True
         return np.array(self.begins_word), is_special
-
-
-def mask_rows(token_ids, example_numbers, masking, *, seed):
-    """Hides some tokens of every row, for the masked language model.
-
-    Of the n maskable tokens of a row, m = int(rate * n + U[0, 1)) are chosen uniformly, without
-    replacement; each is then replaced by [MASK] (80 %), by a random ordinary piece (10 %), or
-    kept (10 %). The number of slots is fixed, so shapes are static; unused slots have position 0,
-    label `pad_id` and weight 0. A row's result depends on nothing but the row, its example number
-    and the seed: not on the batch it is in.
-
-    With `begins_word` the words of the row are tried in random order instead, and each is taken
-    whole if it fits into what is left of m (and of the slots), as in BERT's code: so m may be
-    missed, but is never exceeded. A special token, [UNK] with them, is a word of its own. Each
-    piece of a word draws its own 80/10/10. If every piece begins a word, the result is that of
-    masking tokens.
-
-    Args:
-        token_ids: integers, `(batch, length)`.
-        example_numbers: integers >= 0, `(batch,)`; the number of each example since the start of
-            training, so that a row is masked differently in every epoch.
-        masking: a `Masking`.
-        seed: integer from 0 to 2**64 - 1.
-
-    Returns:
-        `(inputs, labels, weights)`: a dictionary of `token_ids` (masked), `padding_mask` (1 = real
-        token), both int32 `(batch, length)`, and `mask_positions`, int32 `(batch, slots)`,
-        ascending; the hidden ids, int32 `(batch, slots)`; 1 or 0, float32 `(batch, slots)`.
-    """
-    token_ids = check_rows(token_ids, masking.vocabulary_size).astype("int32", copy=False)
-    numbers = check_example_numbers(example_numbers, token_ids.shape)
-    cuts = range(_BLOCK, len(token_ids), _BLOCK)
-    blocks = zip(np.split(token_ids, cuts), np.split(numbers, cuts), strict=True)
-    chosen = [_positions(*block, masking, seed) for block in blocks]
-    positions, used = map(np.concatenate, zip(*chosen, strict=True))  # (b, slots)
-    labels = np.take_along_axis(token_ids, positions, axis=1)
-
-    bits = random_bits(seed, "masking: kind", numbers[:, np.newaxis], positions)
-    kind = bits >> np.uint64(32)
-    words = masking.ordinary_ids[random_below(bits, len(masking.ordinary_ids))]
-    hidden = np.where(kind < _RANDOM_BELOW, words, labels)
-    hidden = np.where(kind < _MASK_BELOW, np.int32(masking.mask_id), hidden)
-    masked = token_ids.copy()
-    row_index, slot_index = np.nonzero(used)
-    masked[row_index, positions[used]] = hidden[row_index, slot_index]
-
-    inputs = {
-        "token_ids": masked,
-        "padding_mask": (token_ids != masking.pad_id).astype("int32"),
-        "mask_positions": positions.astype("int32"),
-    }
-    return inputs, np.where(used, labels, np.int32(masking.pad_id)), used.astype("float32")
-
-
-def _positions(token_ids, numbers, masking, seed):
-    """What is hidden, ascending, and which of the slots are used: both `(b, slots)`."""
-    length = token_ids.shape[1]
-    slots = masking.num_slots(length)
-    maskable = masking.is_maskable[token_ids]  # (b, t)
-    count = random_counts(seed, "masking: count", numbers, masking.rate, maskable.sum(axis=1))
-    count = np.minimum(count, slots)  # (b,)
-    if masking.begins_word is None:
-        places = random_places(seed, "masking: place", numbers, maskable, slots)
-        places = np.where(np.arange(slots) < count[:, np.newaxis], places, length)
-    else:
-        starts = starts_of_words(token_ids, *masking._word_tables)
-        chosen = _choose_words(starts, maskable, numbers, count, seed)
-        places = np.where(chosen, np.arange(length), length)
-    places = np.sort(places, axis=1)[:, :slots]  # unused slots come last
-    used = places < length
-    return np.where(used, places, 0), used
 
 
 class OverMasking:
@@ -218,34 +198,16 @@ def starts_of_words(token_ids, begins_word, is_special):
     return starts
 
 
-def _choose_words(starts, maskable, example_numbers, budgets, seed):
-    """Takes words in random order, each that still fits: True at the tokens of the words taken."""
-    num_rows, length = starts.shape
-    flat_starts = np.flatnonzero(starts)  # of all words of the batch: (words,)
-    sizes = np.diff(flat_starts, append=starts.size)
-    tried = np.flatnonzero(maskable.ravel()[flat_starts])
-    rows, columns = np.divmod(flat_starts[tried], length)
-
-    per_row = np.bincount(rows, minlength=num_rows)
-    places = np.arange(len(rows)) - np.repeat(np.cumsum(per_row) - per_row, per_row)
-    most = per_row.max()
-    ranked = np.full((num_rows, most), 2**64 - 1, "uint64")  # rows of fewer words are filled up
-    bits = random_bits(seed, "masking: place", example_numbers[rows], columns)
-    ranked[rows, places] = with_places(bits, places)
-    ranked.sort(axis=1)
-    order = np.minimum(places_in(ranked), most)
-    table = np.zeros((num_rows, most + 1), "int32")  # the filling comes last and takes nothing
-    table[rows, places] = sizes[tried]
-
-    left = np.array(budgets, "int32")
-    fits = np.zeros((most, num_rows), bool)  # word by word: the rows of a step lie side by side
-    for step, size in enumerate(np.take_along_axis(table, order, axis=1).T.copy()):
-        fits[step] = size <= left
-        left -= size * fits[step]
-        if not left.any():
+def _words(starts, maskable, keys, left):
+    """Takes words of a row in the order of their keys, each that fits into the tokens `left`."""
+    bounds = np.append(np.flatnonzero(starts), len(starts))
+    words = np.flatnonzero(maskable[bounds[:-1]])
+    taken = np.zeros(len(starts), bool)
+    order = words[np.argsort(keys[bounds[words]], kind="stable")]
+    for first, end in zip(bounds[order].tolist(), bounds[order + 1].tolist(), strict=True):
+        if end - first <= left:
+            taken[first:end] = True
+            left -= end - first
+        if not left:
             break
-    taken = np.zeros((num_rows, most + 1), bool)
-    np.put_along_axis(taken, order, fits.T, axis=1)
-    chosen = np.zeros(len(flat_starts), bool)
-    chosen[tried] = taken[rows, places]
-    return np.repeat(chosen, sizes).reshape(starts.shape)
+    return taken

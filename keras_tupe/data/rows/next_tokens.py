@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from keras_tupe.check import integer
 from keras_tupe.data.rows.rows import check_rows
 
 
@@ -31,12 +32,8 @@ class NextTokens:
 
     def __post_init__(self):
         for name in ("pad_id", "end_id"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value < self.vocabulary_size:
-                raise ValueError(
-                    f"`{name}` must be from 0 to {self.vocabulary_size - 1}. "
-                    f"Received: {name}={value}"
-                )
+            if getattr(self, name) is not None:
+                integer(name, getattr(self, name), 0, self.vocabulary_size - 1)
 
     @classmethod
     def of(cls, vocabulary):
@@ -52,7 +49,7 @@ class NextTokens:
 
         Args:
             token_ids: integers `(batch, length)`, length at least 2.
-            example_numbers, seed: as in `mask_rows`.
+            example_numbers, seed: as of `Masking.examples`.
 
         Returns:
             `(inputs, labels, weights)`: a dictionary of `token_ids` and `padding_mask` (1 = real

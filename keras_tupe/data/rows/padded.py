@@ -58,11 +58,11 @@ class Padded(SharedBatches):
                     f"`{name}` must be a list of rows, each with one token or more. Received: "
                     f"{len(found)} rows, the shortest of {min(found, default=0)} tokens"
                 )
-            partner = name.replace("segment_ids", "token_ids")
-            if not np.array_equal(lengths[partner], found):
+            partner, first = name.replace("segment_ids", "token_ids"), next(iter(lengths))
+            if len(found) != len(lengths[first]) or not np.array_equal(found, lengths[partner]):
                 raise ValueError(
-                    f"`{name}` must have rows as long as those of `{partner}`. Received: "
-                    f"{len(found)} rows, some of another length"
+                    f"`{name}` must have as many rows as `{first}`, as long as those of "
+                    f"`{partner}`. Received: {len(found)} rows, {len(lengths[first])} of the first"
                 )
         self.lengths = sum(found for name, found in lengths.items() if name.endswith("token_ids"))
         if labels is not None and len(labels) != len(self.lengths):
@@ -97,13 +97,6 @@ class Padded(SharedBatches):
             >>> inputs["decoder_token_ids"].tolist(), labels.tolist()
             ([[2, 8, 9]], [[8, 9, 3]])
         """
-        shortest = [min(map(len, rows), default=0) for rows in (sources, targets)]
-        if len(sources) != len(targets) or shortest[0] < 1 or shortest[1] < 2:
-            raise ValueError(
-                "There must be as many targets as sources, one at least, each source must have a "
-                f"token, and each target two. Received: {len(sources)} sources, the shortest of "
-                f"{shortest[0]} tokens, {len(targets)} targets, the shortest of {shortest[1]}"
-            )
         inputs = {
             "encoder_token_ids": sources,
             "decoder_token_ids": [row[:-1] for row in targets],

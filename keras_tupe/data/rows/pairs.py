@@ -5,14 +5,12 @@ import functools
 
 import numpy as np
 
+from keras_tupe.check import choice, integer
 from keras_tupe.data.rows.counter_rng import random_below, random_bits
 from keras_tupe.data.rows.masking import Masking, OverMasking
 
 # What a pair can be asked for, and what its class 1 is; class 0 is the pair as it was written.
 KINDS = {"next": "the second segment is of another document", "order": "the two are swapped"}
-
-_CELLS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # of each length
-_ROWS_PER_READ = 4096
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,13 +47,8 @@ class MaskedPairs(OverMasking):
     kind: str
 
     def __post_init__(self):
-        if self.kind not in KINDS:
-            raise ValueError(f"`kind` must be one of {list(KINDS)}. Received: kind={self.kind!r}")
-        if not 0 <= self.end_id < self.vocabulary_size:
-            raise ValueError(
-                f"`end_id` must be from 0 to {self.vocabulary_size - 1}. "
-                f"Received: end_id={self.end_id}"
-            )
+        choice("kind", self.kind, KINDS)
+        integer("end_id", self.end_id, 0, self.vocabulary_size - 1)
 
     @classmethod
     def of(cls, rows, kind, masking=None):
@@ -88,24 +81,23 @@ class MaskedPairs(OverMasking):
         Args:
             source: the rows, see `Rows`; for `"next"` with an attribute `partners`, of `Partners`.
             numbers: integers, `(n,)`: the rows.
-            example_numbers, seed: as in `mask_rows`.
+            example_numbers, seed: as of `Masking.examples`.
         """
         rows = np.array(source[numbers])
+        firsts, _ = segments(rows, self.end_id)
         changed = np.flatnonzero(self.pair_labels(example_numbers, seed))
-        first, second = segments(rows, self.end_id)
-        if self.kind == "order":
-            parts = (rows, second), (rows, first)
-            parts = [(found[changed], span[changed]) for found, span in parts]
-        else:
-            chosen = source.partners.chosen(
-                np.asarray(numbers)[changed], np.asarray(example_numbers)[changed], seed
-            )
-            others = source[chosen]
-            _, span = segments(others, self.end_id)
-            room = rows.shape[1] - 3 - (first[changed, 1] - first[changed, 0])
-            span[:, 1] = np.minimum(span[:, 1], span[:, 0] + room)
-            parts = (rows[changed], first[changed]), (others, span)
-        rows[changed] = self._joined(rows[changed, :1], *parts)
+        others = rows[changed]
+        if self.kind == "next":
+            drawn = (np.asarray(values)[changed] for values in (numbers, example_numbers))
+            others = source[source.partners.chosen(*drawn, seed)]
+        _, seconds = segments(others, self.end_id)
+        for place, other, span in zip(changed, others, seconds, strict=True):
+            parts = rows[place, slice(*firsts[place])], other[slice(*span)]
+            first, second = parts[::-1] if self.kind == "order" else parts
+            second = second[: rows.shape[1] - 3 - len(first)]
+            text = [*rows[place, :1], *first, self.end_id, *second, self.end_id]
+            rows[place] = self.pad_id
+            rows[place, : len(text)] = text
         return rows
 
     def examples(self, token_ids, example_numbers, seed):
@@ -113,12 +105,12 @@ class MaskedPairs(OverMasking):
 
         Args:
             token_ids: integers, `(batch, length)`; a row may be padding alone.
-            example_numbers, seed: as in `mask_rows`.
+            example_numbers, seed: as of `Masking.examples`.
 
         Returns:
-            `(inputs, labels, weights)`: the inputs of `mask_rows` and `segment_ids`, int32, 1 for B
-            and its end token; and dictionaries of `masked_lm`, as of `mask_rows`, and `pair`:
-            the classes, int32, and weights, float32, both `(batch,)`, 0 for rows of padding.
+            `(inputs, labels, weights)`: the inputs of `Masking.examples` and `segment_ids`, int32,
+            1 for B and its end token; and dictionaries of `masked_lm`, as there, and `pair`: the
+            classes, int32, and weights, float32, both `(batch,)`, 0 for rows of padding.
         """
         inputs, labels, weights = self.masking.examples(token_ids, example_numbers, seed)
         rows = np.asarray(token_ids)
@@ -135,23 +127,6 @@ class MaskedPairs(OverMasking):
             {"masked_lm": labels, "pair": pair},
             {"masked_lm": weights, "pair": is_real.astype("float32")},
         )
-
-    def _joined(self, start, first, second):
-        """Rows of two segments, each given as rows and the spans `(n, 2)` in them."""
-        (first, first_span), (second, second_span) = first, second
-        length = first.shape[1]
-        column = np.arange(length)
-        middle = 1 + first_span[:, 1:] - first_span[:, :1]  # of the first end token
-        last = middle + 1 + second_span[:, 1:] - second_span[:, :1]
-        joined = np.full(first.shape, self.pad_id, "int32")
-        taken = np.clip(first_span[:, :1] + column - 1, 0, length - 1)
-        joined = np.where(column < middle, np.take_along_axis(first, taken, axis=1), joined)
-        taken = np.clip(second_span[:, :1] + column - middle - 1, 0, length - 1)
-        is_second = (column > middle) & (column < last)
-        joined = np.where(is_second, np.take_along_axis(second, taken, axis=1), joined)
-        joined[(column == middle) | (column == last)] = self.end_id
-        joined[:, :1] = start
-        return joined
 
 
 class Partners:
@@ -227,48 +202,6 @@ class Partners:
             )
             taken[found[alone]] = found[nearest]
         return taken
-
-
-def length_baseline(rows, held_out, num_examples=100_000):
-    """The accuracy on held-out pairs of the best classifier that knows two lengths.
-
-    Each cell of a grid of both lengths, with as many training pairs in every line of it, says the
-    class that is more frequent there; of grids from 1 x 1, a constant answer, to 64 x 64 the best
-    on the held-out pairs is taken, so a model has to beat a little more than lengths can tell.
-
-    Args:
-        rows: a `Rows` with a `MaskedPairs`, to count pairs of.
-        held_out: another, all of whose evaluation examples are classified.
-        num_examples: training examples to count, from the first on. Defaults to 100,000.
-    """
-    sizes, classes = _known(rows, rows.row_numbers_of, num_examples)
-    wanted, answers = _known(held_out, lambda examples: examples, len(held_out))
-    return max(_accuracy(sizes, classes, wanted, answers, cells) for cells in _CELLS)
-
-
-def _known(rows, numbers_of, num_examples):
-    """The two lengths of examples, `(n, 2)`, and their classes."""
-    sizes, classes = [], []
-    for first in range(0, num_examples, _ROWS_PER_READ):
-        examples = np.arange(first, min(first + _ROWS_PER_READ, num_examples))
-        pairs = rows.rule.read(rows.source, numbers_of(examples), examples, rows.seed)
-        spans = segments(pairs, rows.rule.end_id)
-        sizes.append(np.stack([end - start for start, end in (span.T for span in spans)], axis=1))
-        classes.append(rows.rule.pair_labels(examples, rows.seed))
-    return np.concatenate(sizes), np.concatenate(classes)
-
-
-def _accuracy(sizes, classes, wanted, answers, cells):
-    bounds = np.quantile(sizes, np.arange(1, cells) / cells, axis=0)  # (cells - 1, 2)
-    grid = np.zeros((cells, cells))
-    np.add.at(grid, _cell(sizes, bounds), 2 * classes - 1)
-    return float(((grid[_cell(wanted, bounds)] > 0) == answers).mean())
-
-
-def _cell(sizes, bounds):
-    return tuple(
-        np.searchsorted(bounds[:, which], sizes[:, which], side="right") for which in (0, 1)
-    )
 
 
 def segments(token_ids, end_id):

@@ -10,6 +10,7 @@ import numpy as np
 
 from keras_tupe._json_file import read_json_object
 from keras_tupe._new_folder import write_bytes
+from keras_tupe.check import choice
 from keras_tupe.data.corpus.prepared_vocabulary import KINDS, PreparedVocabulary
 from keras_tupe.data.rows.json_record import file_hash, is_sealed, write_sealed_json
 from keras_tupe.data.rows.pairs import Partners
@@ -50,18 +51,19 @@ class PreparedRows:
         folder = pathlib.Path(directory)
         self.record = read_preparation(folder)
         splits = [name for name, part in self.record["splits"].items() if part["rows"]]
-        if split not in splits:
-            raise ValueError(
-                f"`split` must be one of {splits}. Received: split={split!r}, "
-                f"directory={str(directory)!r}"
-            )
+        choice("split", split, splits)
         hashes, others = self.record["sha256"], {*splits} - {split}
         names = [name for name in hashes if not any(_is_of(name, other) for other in others)]
         _check_files(folder, names, hashes)
         self.directory, self.split, self.length = directory, split, self.record["length"]
         self.vocabulary = _vocabulary(folder, self.record)
         shards = sorted(name for name in names if _is_of(name, split))
-        self._shards = [self._opened(folder / n) for n in shards if not n.endswith(_PAIRS)]
+        dtypes, shape = ("uint16", "uint32"), (None, self.length)
+        self._shards = [
+            _mapped(folder / name, dtypes, shape, self.vocabulary.size)
+            for name in shards
+            if not name.endswith(_PAIRS)
+        ]
         self._pairs = [folder / name for name in shards if name.endswith(_PAIRS)]
         self._ends = np.cumsum([len(shard) for shard in self._shards])
         if len(self) != self.record["splits"][split]["rows"]:
@@ -108,32 +110,11 @@ class PreparedRows:
             )
         sizes, documents, number = [], [], 0
         for path, shard in zip(self._pairs, self._shards, strict=True):
-            index, shape = _mapped(path), (len(shard), 2)
-            is_index = index is not None and index.dtype == "int64" and index.shape == shape
-            if not is_index or index.min() < 0:
-                raise ValueError(
-                    "A file of pairs is not that of these rows. Prepare them again. Received: "
-                    f"{str(path)!r}"
-                )
+            index = _mapped(path, ("int64",), (len(shard), 2), 2**31)
             sizes.append(index[:, 0])
             documents.append(index[:, 1] + number)
             number = documents[-1].max(initial=number - 1) + 1
         return Partners(np.concatenate(sizes), np.concatenate(documents))
-
-    def _opened(self, path):
-        """Returns a shard, whose shape and ids are checked once."""
-        shard, size = _mapped(path), self.vocabulary.size
-        if (
-            shard is None
-            or shard.dtype not in ("uint16", "uint32")
-            or shard.shape[1:] != (self.length,)
-            or shard.max(initial=0) >= size
-        ):
-            raise ValueError(
-                f"A shard must hold rows of {self.length} ids from 0 to {size - 1}. Prepare the "
-                f"rows again. Received: {str(path)!r}"
-            )
-        return shard
 
 
 def write_shard(folder, split, number, rows, vocabulary_size, pairs=None):
@@ -243,13 +224,21 @@ def _vocabulary(folder, record):
     return found
 
 
-def _mapped(path):
-    """Returns the array in a file, mapped into memory, or `None` where there is none."""
+def _mapped(path, dtypes, shape, limit):
+    """Returns the array in a file, mapped into memory; shape and values are checked once."""
     try:
         found = np.lib.format.open_memmap(path, mode="r")
+        fits = found.dtype in dtypes and found.ndim == 2 and found.shape[1] == shape[1]
+        fits = fits and shape[0] in (None, len(found)) and found.min(initial=0) >= 0
     except Exception:  # NumPy's header ends in errors of any kind
-        return None
-    return found if found.ndim else None
+        fits = False
+    if not fits or found.max(initial=0) >= limit:
+        number = "" if shape[0] is None else f"{shape[0]} "
+        raise ValueError(
+            f"This file must hold {number}rows of {shape[1]} integers from 0 to {limit - 1}. "
+            f"Prepare the rows again. Received: {str(path)!r}"
+        )
+    return found
 
 
 def _is_of(name, split):

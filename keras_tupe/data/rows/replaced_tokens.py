@@ -35,13 +35,14 @@ class ReplacedTokens(OverMasking):
         """Inputs, labels and weights of rows.
 
         Args:
-            token_ids, example_numbers, seed: as in `mask_rows`.
+            token_ids, example_numbers, seed: as of `Masking.examples`.
 
         Returns:
-            `(inputs, labels, weights)`: those of `mask_rows` with [MASK] in all chosen positions,
-            and beside them `sampling_noise`, float32 `(batch, slots)`, -1 in slots that are not in
-            use; labels and weights are dictionaries of `masked_lm`, as there, and `replaced_token`:
-            the rows as they are, int32, and 1 for all but padding, float32: both `(batch, length)`.
+            `(inputs, labels, weights)`: those of `Masking.examples` with [MASK] in all chosen
+            positions, and beside them `sampling_noise`, float32 `(batch, slots)`, -1 in slots that
+            are not in use; labels and weights are dictionaries of `masked_lm`, as there, and
+            `replaced_token`: the rows as they are, int32, and 1 for all but padding, float32: both
+            `(batch, length)`.
         """
         inputs, labels, weights = self.masking.examples(token_ids, example_numbers, seed)
         positions, used = inputs["mask_positions"], weights > 0

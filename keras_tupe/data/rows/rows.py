@@ -1,11 +1,11 @@
 """Rows to batches: random access by step, so that a run starts or resumes anywhere."""
 
 import copy
-import operator
 
 import numpy as np
 
-from keras_tupe.data.rows.counter_rng import POSITION_BITS, check_seed, permute
+from keras_tupe.check import integer
+from keras_tupe.data.rows.counter_rng import check_seed, permute
 
 
 class SharedBatches:
@@ -14,8 +14,7 @@ class SharedBatches:
     _offset = 0  # of this worker's rows in the batch of all
 
     def __init__(self, batch_size, seed):
-        if batch_size < 1:
-            raise ValueError(f"`batch_size` must be at least 1. Received: batch_size={batch_size}")
+        integer("batch_size", batch_size)
         self.batch_size = self._whole = batch_size  # the latter is that of all workers
         self.seed = check_seed(seed)
 
@@ -49,11 +48,7 @@ class SharedBatches:
                 "`batch_size` must be a multiple of the number of workers, so that each gets as "
                 f"many rows. Received: batch_size={self.batch_size}, count={count}"
             )
-        if not 0 <= index < count:
-            raise ValueError(
-                f"`index` must be from 0 to {count - 1}, the number of a worker. "
-                f"Received: index={index}"
-            )
+        integer("index", index, 0, count - 1)
         part = copy.copy(self)
         part.batch_size = self.batch_size // count
         part._offset = self._offset + index * part.batch_size
@@ -62,12 +57,7 @@ class SharedBatches:
 
 def checked_step(step, count=None):
     """Returns the number of a batch, from 0, of evaluation below their `count`."""
-    if operator.index(step) < 0:
-        raise ValueError(f"`step` must be at least 0. Received: step={step}")
-    if count is not None and step >= count:
-        raise ValueError(
-            f"`step` must be below the number of evaluation batches, {count}. Received: step={step}"
-        )
+    integer("step", step, 0, None if count is None else count - 1)
     return step
 
 
@@ -131,19 +121,8 @@ class Rows(SharedBatches):
 
     def row_numbers(self, step):
         """Numbers of the rows of `batch(step)`, int64 `(batch_size,)`."""
-        return self.row_numbers_of(self._examples(step))
-
-    def row_numbers_of(self, examples):
-        """Numbers of the rows of training `examples`, int64 `(n,)`."""
-        epochs, places = np.divmod(examples, len(self))
+        epochs, places = np.divmod(self._examples(step), len(self))
         return permute(self.seed, "rows: order", epochs, places, len(self))
-
-    def batches(self, start_step=0):
-        """Yields `batch(start_step)`, `batch(start_step + 1)`, ... without end."""
-        step = start_step
-        while True:
-            yield self.batch(step)
-            step += 1
 
     def evaluation_batch(self, step):
         """Batch number `step` of `evaluation_batches`, from 0 to `num_evaluation_batches - 1`."""
@@ -205,18 +184,10 @@ def check_rows(token_ids, vocabulary_size):
 def check_example_numbers(example_numbers, shape):
     """Returns the numbers of the examples of rows of a shape, one >= 0 for each."""
     numbers = np.asarray(example_numbers)
-    if not np.issubdtype(numbers.dtype, np.integer):
-        raise TypeError(
-            f"`example_numbers` must be integers. Received: example_numbers.dtype={numbers.dtype}"
-        )
-    if numbers.shape != shape[:1] or numbers.min() < 0:
+    is_right = np.issubdtype(numbers.dtype, np.integer) and numbers.shape == shape[:1]
+    if not is_right or numbers.min() < 0:
         raise ValueError(
-            "`example_numbers` must have one number >= 0 per row. Received: "
-            f"example_numbers.shape={numbers.shape}, smallest={numbers.min(initial=0)}, "
-            f"token_ids.shape={shape}"
-        )
-    if shape[1] > 2**POSITION_BITS:
-        raise ValueError(
-            f"Rows must have at most 2**{POSITION_BITS} tokens. Received: token_ids.shape={shape}"
+            "`example_numbers` must have one integer >= 0 per row. Received: "
+            f"example_numbers={numbers!r:.80}, token_ids.shape={shape}"
         )
     return numbers

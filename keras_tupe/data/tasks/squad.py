@@ -5,8 +5,8 @@ import itertools
 
 import numpy as np
 
+from keras_tupe.check import integer
 from keras_tupe.data.tasks._files import (
-    check_arguments,
     check_shape,
     check_some,
     left_out,
@@ -60,7 +60,6 @@ def read_squad(path, *, skipped=None):
         Rajpurkar et al. SQuAD: 100,000+ Questions for Machine Comprehension of Text. EMNLP 2016.
         https://rajpurkar.github.io/SQuAD-explorer/
     """
-    check_arguments("path", path, skipped)
     content = parse(read_text(path, _WHAT), _WHAT, path)
     file, questions = f"file={str(path)!r}, $", {}
     check_shape(content, _PARAGRAPHS, _WHAT, file)
@@ -209,7 +208,9 @@ def squad_windows(questions, tokenizer, length=384, *, doc_stride=128, max_quest
     questions = list(questions)
     if not questions:
         raise ValueError("There must be at least one question. Received: questions=[]")
-    _check_sizes(length=length, doc_stride=doc_stride, max_question_length=max_question_length)
+    integer("doc_stride", doc_stride)
+    integer("max_question_length", max_question_length)
+    integer("length", length)
     specials = 2 + len(tokenizer.separator_ids)
     if length - specials - max_question_length < doc_stride:
         raise ValueError(
@@ -235,15 +236,6 @@ def squad_windows(questions, tokenizer, length=384, *, doc_stride=128, max_quest
         windows += [(index, ids, tokens[at : at + room], place, at) for at in starts]
         labels.append(_answer_tokens(spans, question.answers))
     return _filled(questions, tokenizer, length, windows, labels, rows)
-
-
-def _check_sizes(**sizes):
-    for name, value in sizes.items():
-        is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not is_integer or value < 1:
-            raise (ValueError if is_integer else TypeError)(
-                f"`{name}` must be an integer of at least 1. Received: {name}={value!r}"
-            )
 
 
 def _filled(questions, tokenizer, length, windows, labels, rows):
@@ -296,15 +288,12 @@ def _character_spans(text, starts, ends):
         units = np.frombuffer(text.encode("utf-8"), "uint8")
         before = np.cumsum(np.concatenate([[0], (units & 0xC0) != 0x80]))
         starts, ends = before[starts], before[ends]
-    is_text = np.array([not character.isspace() for character in text])
-    places = np.arange(len(text))
-    next_text = np.where(is_text, places, len(text))
-    next_text = np.minimum.accumulate(next_text[::-1])[::-1]
-    behind_text = np.maximum.accumulate(np.where(is_text, places + 1, 0))
-    first = np.append(next_text, len(text))[starts]
-    last = np.append(0, behind_text)[ends]
-    first = np.minimum(first, ends)
-    return np.stack([first, np.maximum(last, first)], axis=1).astype("int32")
+    spans = np.zeros((len(starts), 2), "int32")
+    for span, start, end in zip(spans, starts, ends, strict=True):
+        piece = text[start:end]
+        first = start + len(piece) - len(piece.lstrip())
+        span[:] = first, max(first, start + len(piece.rstrip()))
+    return spans
 
 
 def _answer_tokens(spans, answers):
@@ -368,7 +357,8 @@ def squad_n_best(windows, start_logits, end_logits, *, n=20, max_answer_length=3
         Dictionary of the answers to each question, by its id: a list of `(text, probability)`, the
         best first; `[("", 1.0)]` if its context has no token.
     """
-    _check_sizes(n=n, max_answer_length=max_answer_length)
+    integer("n", n)
+    integer("max_answer_length", max_answer_length)
     is_context = windows.is_context()
     starts = _masked("start_logits", start_logits, is_context)
     starts[~windows.is_max_context()] = -np.inf

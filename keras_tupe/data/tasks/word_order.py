@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 
+from keras_tupe.check import integer
 from keras_tupe.data.corpus.sentences import split_sentences
 from keras_tupe.data.rows.counter_rng import check_seed, permute
 from keras_tupe.data.rows.rows import SharedBatches, checked_step
@@ -60,12 +61,7 @@ class WordOrderRows(SharedBatches):
     """
 
     def __init__(self, pairs, *, batch_size, seed):
-        is_integer = isinstance(batch_size, int | np.integer)
-        if not is_integer or batch_size < 2 or batch_size % 2:
-            raise ValueError(
-                "`batch_size` must be an even integer >= 2, for both rows of each pair. "
-                f"Received: batch_size={batch_size!r}"
-            )
+        integer("batch_size", batch_size, 2, even=True)  # both rows of each pair
         super().__init__(min(batch_size, len(pairs.labels)), seed)
         self._pairs, self.num_batches = pairs, len(pairs.labels) // self.batch_size
 
@@ -111,11 +107,7 @@ def word_order_pairs(
     Returns:
         A `WordOrderPairs`. Keep rows 2i and 2i + 1 in the same batch.
     """
-    if length < _MIN_PIECES + 2:
-        raise ValueError(
-            f"`length` must be at least {_MIN_PIECES + 2}, for {_MIN_PIECES} pieces and two "
-            f"special tokens. Received: length={length}"
-        )
+    integer("length", length, _MIN_PIECES + 2)
     candidates = _exchanged(documents, check_seed(seed))
     usable = list(itertools.islice(_usable(candidates, tokenize, length - 2), num_pairs))
     if not usable:

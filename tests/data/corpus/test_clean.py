@@ -96,10 +96,3 @@ def test_plain_ascii_prose_keeps_its_words_and_lines(text):
     assert [line.split() for line in cleaned.split("\n") if line] == [
         line for line in lines if line
     ]
-
-
-@settings(max_examples=300)
-@given(texts, texts)
-def test_lines_are_cleaned_alone(first, second):
-    lines = [line for line in (clean_text(first), clean_text(second)) if line]
-    assert clean_text(f"{first}\n{second}") == "\n".join(lines)

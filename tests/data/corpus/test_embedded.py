@@ -1,7 +1,5 @@
 """The embedded corpus: from a package made for the test, and from Python's own help topics."""
 
-import gc
-
 import pytest
 
 from keras_tupe.data.corpus.embedded import embedded_documents
@@ -79,15 +77,6 @@ def test_progress_sees_every_file(package):
 
     embedded_documents((package,), progress)
     assert seen == ["__init__.py", "a.py", "b.py", "c.py"]
-
-
-def test_the_garbage_collector_runs_again_even_after_an_error(package):
-    def stop(files):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        embedded_documents((package,), stop)
-    assert gc.isenabled()
 
 
 def test_a_package_that_is_not_installed_is_named():

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from keras_tupe.data.rows.counter_rng import check_seed, permute, random_below, random_bits
+from keras_tupe.data.rows.counter_rng import check_seed, permute, random_bits
 
 WORD = 2**64 - 1
 GAMMA = 0x9E3779B97F4A7C15
@@ -53,12 +53,6 @@ def test_every_bit_is_fair_and_streams_are_independent():
     for words in (one, other, one ^ other, one[1:] ^ one[:-1]):
         ones = (words[:, np.newaxis] >> shifts & np.uint64(1)).mean(axis=0)
         np.testing.assert_allclose(ones, 0.5, atol=5 * 0.5 / np.sqrt(len(words)))
-
-
-def test_integers_below_a_limit_are_uniform():
-    counts = np.bincount(random_below(random_bits(2, "0", np.arange(70_000)), 7), minlength=7)
-    deviation = np.sqrt(70_000 * (1 / 7) * (6 / 7))
-    np.testing.assert_allclose(counts, 10_000, atol=5 * deviation)
 
 
 def order(size, epoch, seed=3):
@@ -122,39 +116,6 @@ def test_all_orders_are_equally_probable(size):
     assert_uniform(counts, 40_000 / len(counts))
 
 
-@pytest.mark.parametrize("size", [2, 23, 100])
-def test_every_thing_stands_at_every_place_equally_often(size):
-    num_epochs = max(200_000 // size, 10 * size)
-    found = orders(size, num_epochs)
-    counts = [np.bincount(things, minlength=size) for things in found.T]
-    assert np.sum(counts, axis=1).tolist() == [num_epochs] * size
-    counts = np.array(counts)
-    # rows and columns both have fixed sums
-    freedom = (size - 1) ** 2
-    statistic = ((counts - num_epochs / size) ** 2 / (num_epochs / size)).sum()
-    assert abs(statistic - freedom) < 5 * np.sqrt(2 * freedom)
-
-
-@pytest.mark.parametrize("size", [9, 1000, 10**8])
-def test_neighbours_in_an_order_are_not_related(size):
-    walk = min(size, 1000)  # places of each epoch
-    epochs, places = np.divmod(np.arange(200_000 // walk * walk), walk)
-    found = permute(5, "0", epochs, places, size).reshape(-1, walk)
-    steps = (np.diff(found, axis=1) % size) * 8 // size  # in eighths of the way round
-    # a thing never follows itself
-    first = -(-np.arange(9) * size // 8)  # of each eighth
-    expected = (np.diff(first) - (np.arange(8) == 0)) / (size - 1)
-    counts = np.bincount(steps.ravel(), minlength=8) / (expected * steps.size)
-    np.testing.assert_allclose(counts, 1, atol=5 / np.sqrt(steps.size / 8))
-
-
-@pytest.mark.parametrize("size", [2, 100, 1000])
-def test_the_orders_of_successive_epochs_are_not_related(size):
-    found = orders(size, 200_000 // size)
-    shifts = np.bincount((np.diff(found, axis=0) % size).ravel(), minlength=size)
-    assert_uniform(shifts, shifts.sum() / size)
-
-
 def test_an_order_of_any_size_costs_the_same():
     things = permute(3, "0", np.full(256, 10**12), np.arange(256) + 2**61, 2**62)
     assert things.dtype == np.int64
@@ -163,12 +124,7 @@ def test_an_order_of_any_size_costs_the_same():
     assert things.max() < 2**62
 
 
-@pytest.mark.parametrize("seed", [-1, 2**64])
-def test_a_seed_outside_64_bits_is_refused(seed):
-    with pytest.raises(ValueError, match=rf"`seed` must be from 0 .* Received: seed={seed}$"):
+@pytest.mark.parametrize("seed", [-1, 2**64, 1.5])
+def test_what_is_not_a_seed_of_64_bits_is_refused(seed):
+    with pytest.raises(ValueError, match=rf"`seed` must be an integer .* Received: seed={seed}$"):
         check_seed(seed)
-
-
-def test_a_seed_that_is_no_integer_is_refused():
-    with pytest.raises(TypeError, match=r"must be an integer. Received: seed=1.5$"):
-        check_seed(1.5)

@@ -1,6 +1,5 @@
 """Examples of denoising: against the noise written down span by span, and what it never does."""
 
-import itertools
 import re
 
 import numpy as np
@@ -8,11 +7,10 @@ import pytest
 import scipy.stats
 
 from keras_tupe import data
-from keras_tupe.data.rows import denoising
 from keras_tupe.data.rows.counter_rng import random_bits
 
 PAD, UNKNOWN, START, END, MASK, STOP = 0, 1, 2, 3, 4, 5
-SIZE, LENGTH, SIGMAS, SEED = 60, 23, 5, 11
+SIZE, LENGTH, SEED = 60, 23, 11
 SPECIAL = (PAD, UNKNOWN, START, END, MASK)
 
 
@@ -31,11 +29,6 @@ def make_rows(number, seed=0, length=LENGTH):
         text[draw < 0.3], text[draw < 0.12], text[draw < 0.06] = STOP, END, UNKNOWN
         row[: len(text) + 2] = [START, *text, END]
     return rows
-
-
-def flat(size, start=6):
-    """A row of so many different tokens and nothing else."""
-    return np.arange(start, start + size)[np.newaxis]
 
 
 # === Against the noise span by span ===
@@ -147,55 +140,14 @@ def test_the_target_is_the_row_as_it_was():
     np.testing.assert_array_equal(weights, rows[:, 1:] != PAD)  # the last end token counts
 
 
-# === Statistics ===
-
-
-def test_limits_of_draws_are_those_of_the_distribution():
-    for mean in (1.0, 3.0, 3.5, 100.0):
-        limits = denoising.poisson_limits(mean)
-        wanted = scipy.stats.poisson.cdf(np.arange(len(limits)), mean)
-        np.testing.assert_allclose(limits / 2**32, wanted, atol=2**-32)
-        assert limits[-1] == 2**32 > limits[-2]
-
-
-def test_masks_are_at_any_items_alike():
-    number = 60_000
-    found = rule(infill_share=0.5).noised(np.repeat(flat(8), number, axis=0), np.arange(number), 3)
-    two = (found == MASK).sum(axis=1) == 2
-    is_mask = found[two][:, :6] == MASK  # 8 - 4 tokens and 2 masks
-    assert (found[two][:, 6:] == PAD).all()
-    counts = dict.fromkeys(itertools.combinations(range(6), 2), 0)
-    for row in is_mask:
-        counts[tuple(np.flatnonzero(row).tolist())] += 1
-    total, share = two.sum(), 1 / 15
-    assert total > 15_000
-    error = np.sqrt(total * share * (1 - share))
-    assert max(abs(count - total * share) for count in counts.values()) < SIGMAS * error
-
-
-def test_all_orders_of_sentences_are_alike_and_documents_keep_theirs():
-    number = 24_000
-    first = [6, 7, STOP, 8, STOP, STOP, 9, 10, 11, STOP, 12]
-    row = [START, *first, END, 13, STOP, 14, END, PAD]
-    tables = np.isin(np.arange(SIZE), (START, END, PAD)), np.arange(SIZE) == STOP
-    found = denoising.permuted_sentences(
-        np.repeat([row], number, axis=0), np.arange(number), *tables, 4
-    )
-    sentences = [(6, 7, STOP), (8, STOP, STOP), (9, 10, 11, STOP), (12,)]
-    orders = {sum(order, ()): 0 for order in itertools.permutations(sentences)}
-    for text in found[:, 1:12].tolist():
-        orders[tuple(text)] += 1
-    error = np.sqrt(number / 24 * 23 / 24)
-    assert max(abs(count - number / 24) for count in orders.values()) < SIGMAS * error
-    np.testing.assert_array_equal(found[:, [0, 12, 16, 17]], [[START, END, END, PAD]] * number)
-    swapped = (found[:, 13] == 14).mean()
-    assert abs(swapped - 0.5) < SIGMAS * 0.5 / np.sqrt(number)
-
-
 def test_bad_input_is_refused_in_a_sentence():
-    with pytest.raises(ValueError, match="`infill_share` must be above 0.*infill_share=0"):
+    with pytest.raises(
+        ValueError, match="`infill_share` must be a number above 0 and at most 1.*infill_share=0"
+    ):
         rule(infill_share=0)
-    with pytest.raises(ValueError, match="`mean_span` must be from 1 to 100.*mean_span=0.5"):
+    with pytest.raises(
+        ValueError, match="`mean_span` must be a number at least 1 and at most 100.*mean_span=0.5"
+    ):
         rule(mean_span=0.5)
     with pytest.raises(ValueError, match="`stop_ids`.*must be from 0 to 59. Received: .99"):
         data.Denoising(SIZE, mask_id=MASK, pad_id=PAD, stop_ids=(99,))

@@ -1,4 +1,4 @@
-"""Dynamic masking: what is hidden, and ten million tokens within five standard deviations."""
+"""Dynamic masking: what is hidden, and two million tokens within five standard deviations."""
 
 import dataclasses
 import types
@@ -9,14 +9,14 @@ from batch_arrays import arrays_of, assert_same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_tupe.data import Masking, mask_rows
+from keras_tupe.data import Masking
 from keras_tupe.data.rows.counter_rng import random_bits
 
 PAD, UNKNOWN, START, END, MASK = range(5)
 VOCABULARY_SIZE = 2003
 BERT = Masking(VOCABULARY_SIZE, mask_id=MASK, pad_id=PAD, special_ids=(UNKNOWN, START, END))
 BEGINS = np.random.default_rng(1).random(VOCABULARY_SIZE) < 0.7
-LENGTH, NUM_ROWS, EPOCHS = 512, 4000, 5
+LENGTH, NUM_ROWS = 512, 4000
 
 
 def make_rows(num_rows=NUM_ROWS, length=LENGTH):
@@ -38,10 +38,10 @@ def assert_share(count, total, probability):
 
 @pytest.fixture(scope="module", params=[None, BEGINS], ids=["tokens", "words"])
 def seen(request):
-    """Rows of five epochs, their examples, and what was hidden: the tokens before and after."""
-    rows = np.tile(make_rows(), (EPOCHS, 1))
+    """Rows, their examples, and what was hidden: the tokens before and after."""
+    rows = make_rows()
     masking = Masking(VOCABULARY_SIZE, MASK, PAD, (UNKNOWN, START, END), begins_word=request.param)
-    inputs, labels, weights = mask_rows(rows, np.arange(len(rows)), masking, seed=17)
+    inputs, labels, weights = masking.examples(rows, np.arange(len(rows)), 17)
     used = weights == 1
     hidden = np.zeros(rows.shape, bool)
     hidden[np.nonzero(used)[0], inputs["mask_positions"][used]] = True
@@ -51,9 +51,9 @@ def seen(request):
     return types.SimpleNamespace(**found)
 
 
-def test_fifteen_percent_of_ten_million_tokens_are_masked_and_no_special_one(seen):
+def test_fifteen_percent_of_two_million_tokens_are_masked_and_no_special_one(seen):
     number = seen.maskable.sum(axis=1)
-    assert number.sum() > 9_700_000
+    assert number.sum() > 1_900_000
     assert_share(seen.hidden.sum(), number.sum(), 0.15)
     assert not seen.hidden[~seen.maskable].any()
     masked = seen.hidden.sum(axis=1)
@@ -98,18 +98,10 @@ def test_labels_are_the_hidden_ids_and_all_else_is_unchanged(seen):
 def test_special_tokens_are_masked_on_request_but_padding_never():
     masking = Masking(VOCABULARY_SIZE, MASK, PAD, (START, END), rate=0.5, mask_special=True)
     rows = np.tile([START, 5, 6, 7, END, PAD, PAD, PAD, PAD], (4000, 1))
-    inputs, _, weights = mask_rows(rows, np.arange(4000), masking, seed=0)
+    inputs, _, weights = masking.examples(rows, np.arange(4000), 0)
     counts = np.bincount(inputs["mask_positions"][weights == 1], minlength=9)
     assert_share(counts[:5], 4000, 0.5)
     assert not counts[5:].any()
-
-
-def test_max_masked_limits_the_slots():
-    masking = Masking(VOCABULARY_SIZE, MASK, PAD, (START, END), rate=0.5, max_masked=3)
-    inputs, labels, weights = mask_rows(make_rows(50, 21), np.arange(50), masking, seed=0)
-    assert inputs["mask_positions"].shape == labels.shape == (50, 3)
-    assert (weights == 1).all()
-    assert masking.num_slots(2) == 2
 
 
 @pytest.mark.parametrize(
@@ -120,7 +112,6 @@ def test_max_masked_limits_the_slots():
         ({"special_ids": range(9)}, "not special, to draw random words from"),
         ({"rate": 0}, "Received: rate=0"),
         ({"rate": 1.5}, "Received: rate=1.5"),
-        ({"max_masked": 0}, "Received: max_masked=0"),
         ({"begins_word": [True] * 8}, r"vocabulary, 9. Received: len\(begins_word\)=8$"),
     ],
 )
@@ -151,7 +142,7 @@ def words_of(row, masking):
 
 
 def expected_positions(row, example, masking, seed):
-    """What `mask_rows` promises, one row and one word at a time."""
+    """What `Masking` promises, one row and one word at a time."""
     never = [PAD] if masking.mask_special else masking.special_ids
     words = [word for word in words_of(row, masking) if row[word[0]] not in never]
     uniform = (int(random_bits(seed, "masking: count", example)[0]) >> 32) / 2**32
@@ -176,7 +167,6 @@ def batches(draw):
     masking = dataclasses.replace(
         WORDS,
         rate=draw(st.sampled_from([0.15, 0.4, 1.0])),
-        max_masked=draw(st.sampled_from([None, 1, 3])),
         mask_special=draw(st.booleans()),
     )
     examples = draw(st.lists(st.integers(0, 2**40), min_size=len(rows), max_size=len(rows)))
@@ -187,7 +177,7 @@ def batches(draw):
 @given(batches(), st.integers(0, 2**64 - 1))
 def test_words_are_chosen_as_promised(batch, seed):
     rows, examples, masking = batch
-    inputs, _, weights = mask_rows(rows, examples, masking, seed=seed)
+    inputs, _, weights = masking.examples(rows, examples, seed)
     for row, example, positions, used in zip(
         rows, examples, inputs["mask_positions"], weights == 1, strict=True
     ):
@@ -207,7 +197,7 @@ def test_where_every_piece_is_a_word_the_masks_are_those_of_tokens(batch, seed):
 
 def test_each_piece_of_a_word_draws_its_own_replacement():
     rows = np.tile([START, 5, LONG, END], (20_000, 1))
-    inputs, _, _ = mask_rows(rows, np.arange(20_000), dataclasses.replace(WORDS, rate=1.0), seed=5)
+    inputs, _, _ = dataclasses.replace(WORDS, rate=1.0).examples(rows, np.arange(20_000), 5)
     is_mask = inputs["token_ids"][:, 1:3] == MASK
     both = is_mask.all(axis=1).mean()
     assert abs(both - 0.64) < 5 * np.sqrt(0.64 * 0.36 / 20_000)

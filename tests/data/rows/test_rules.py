@@ -136,9 +136,8 @@ def test_rows_of_padding_weigh_nothing_and_no_row_is_changed(rule):
 @every_rule
 def test_a_batch_has_the_examples_of_its_step_and_no_step_needs_another(rule):
     walked = batches(rule)
-    for step, batch in zip(range(9), walked.batches(), strict=False):
-        assert_same(arrays_of(batches(rule).batch(step)), arrays_of(batch))
-    assert_same(arrays_of(next(batches(rule).batches(5))), arrays_of(walked.batch(5)))
+    for step in range(9):
+        assert_same(arrays_of(batches(rule).batch(step)), arrays_of(walked.batch(step)))
     large = batches(rule, 18)
     for step in (2, 10**12):
         parts = joined(walked.batch(3 * step + part) for part in range(3))
@@ -179,7 +178,7 @@ def test_tf_data_hands_over_the_same_batches(rule, tensorflow):
 def test_tf_data_keeps_the_order_whatever_the_threads_and_does_not_divide_the_work(tensorflow):
     rows = batches(MASKING)
     for threads in (1, 2, 5):
-        dataset = tf_dataset(rows, 1000, 40, num_parallel_calls=threads, prefetch=3)
+        dataset = tf_dataset(rows, 1000, 40, num_parallel_calls=threads)
         assert dataset.cardinality() == 40
         for step, element in enumerate(dataset, 1000):
             assert_same(arrays_of(element), arrays_of(rows.batch(step)))
@@ -187,9 +186,9 @@ def test_tf_data_keeps_the_order_whatever_the_threads_and_does_not_divide_the_wo
     assert dataset.cardinality() == tensorflow.data.INFINITE_CARDINALITY
     policy = dataset.options().experimental_distribute.auto_shard_policy
     assert policy == tensorflow.data.experimental.AutoShardPolicy.OFF
-    for steps in ((-1, None), (0, -1)):
-        with pytest.raises(ValueError, match=rf"start_step={steps[0]}, num_steps={steps[1]}$"):
-            tf_dataset(rows, *steps)
+    for name in ("start_step", "num_steps"):
+        with pytest.raises(ValueError, match=f"`{name}` must be an integer >= 0.*{name}=-1"):
+            tf_dataset(rows, **{name: -1})
 
 
 # === The next tokens ===
@@ -237,16 +236,9 @@ def test_rows_of_the_wrong_kind_are_refused(rule, rows, error, message):
 
 
 @every_drawn_rule
-@pytest.mark.parametrize(
-    ("numbers", "error", "message"),
-    [
-        ([0], ValueError, r"one number >= 0 per row.*shape=\(1,\)"),
-        ([0, -1], ValueError, "one number >= 0 per row.*smallest=-1"),
-        ([0.0, 1.0], TypeError, "`example_numbers` must be integers.*dtype=float64"),
-    ],
-)
-def test_example_numbers_of_the_wrong_kind_are_refused(rule, numbers, error, message):
-    with pytest.raises(error, match=message):
+@pytest.mark.parametrize("numbers", [[0], [0, -1], [0.0, 1.0]])
+def test_example_numbers_of_the_wrong_kind_are_refused(rule, numbers):
+    with pytest.raises(ValueError, match="one integer >= 0 per row.*example_numbers=array"):
         rule.examples(SOURCE[np.arange(2)], numbers, 0)
 
 
@@ -258,5 +250,5 @@ def test_rows_of_one_token_have_nothing_to_predict_from(name):
 
 @pytest.mark.parametrize("name", ["pad_id", "end_id"])
 def test_ids_of_next_tokens_outside_the_vocabulary_are_refused(name):
-    with pytest.raises(ValueError, match=f"`{name}` must be from 0 to 19"):
+    with pytest.raises(ValueError, match=f"`{name}` must be an integer from 0 to 19"):
         NextTokens(**{"vocabulary_size": 20, "pad_id": 0, "end_id": 3, name: 20})

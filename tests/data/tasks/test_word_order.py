@@ -119,7 +119,7 @@ def test_text_that_gives_no_pairs_is_refused():
         word_order_pairs(make_documents(400), all_unknown, **IDS, seed=0)
     with pytest.raises(ValueError, match=r"Received: 0 such sentences, length=32, num_pairs=None$"):
         word_order_pairs(["Too short."], tokenize, **IDS, seed=0)
-    with pytest.raises(ValueError, match=r"at least 14.*Received: length=13$"):
+    with pytest.raises(ValueError, match=r">= 14.*Received: length=13$"):
         word_order_pairs(make_documents(), tokenize, **IDS, seed=0, length=13)
 
 
@@ -159,8 +159,8 @@ def test_any_step_comes_at_once_and_arguments_that_are_none_are_refused(pairs):
     assert rows.batch(10**15)[0]["token_ids"].shape == (4, 32)
     with pytest.raises(ValueError, match="Received: step=-1"):
         rows.batch(-1)
-    for seed, error in ((-1, ValueError), (2**64, ValueError), (0.5, TypeError), (None, TypeError)):
-        with pytest.raises(error, match="`seed` must be.*Received: seed="):
+    for seed in (-1, 2**64, 0.5, None):
+        with pytest.raises(ValueError, match="`seed` must be.*Received: seed="):
             WordOrderRows(pairs, batch_size=4, seed=seed)
     for size in (None, 2.0, "4", 3, 0):
         with pytest.raises(ValueError, match="an even integer >= 2.*Received: batch_size="):

@@ -43,7 +43,6 @@ _DATA = {
         "a folder made by training.prepare",
     ),
 }
-_GLUE_FILES = ("train.tsv", "msr_paraphrase_train.txt")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,7 +207,7 @@ def _tasks_problems(folder, tasks):
     missing = []
     for task in filter(TASKS.__contains__, tasks):
         folders = (pathlib.Path(folder) / GLUE_TASKS[task].folder, pathlib.Path(folder))
-        if not any((one / name).is_file() for one in folders for name in _GLUE_FILES):
+        if not any((one / "train.tsv").is_file() for one in folders):
             missing.append(task)
     if not missing:
         return []
