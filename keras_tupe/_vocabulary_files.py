@@ -1,5 +1,6 @@
 """Files of vocabularies, as anybody may have written them, read by Python alone."""
 
+import json
 import os
 import pathlib
 import struct
@@ -34,6 +35,18 @@ def read_lines(path, what="vocabulary"):
     # only at line ends: str.splitlines would also cut at Unicode's separators
     lines = [line.rstrip("\r") for line in text.split("\n")]
     return lines[:-1] if not lines[-1] else lines
+
+
+def line_file(lines):
+    """Returns the content of a file of UTF-8 with these lines."""
+    return "".join(f"{line}\n" for line in lines).encode("utf-8")
+
+
+def byte_pair_files(pieces, merges):
+    """Returns the contents of the two files of a byte-level vocabulary: its pieces, its merges."""
+    places = {piece: place for place, piece in enumerate(pieces)}
+    lines = ["#version: 0.2", *(" ".join(pair) for pair in merges)]
+    return [json.dumps(places, ensure_ascii=False).encode("utf-8"), line_file(lines)]
 
 
 def read_merges(path):
@@ -132,6 +145,12 @@ def parse_sentencepiece(content):
     if not pieces:
         raise not_a_sentencepiece_model(content)
     return found, pieces, b"".join(tables[:1])
+
+
+def sentencepiece_model(pieces, characters):
+    """Returns the content of a SentencePiece model; its table of characters may be empty."""
+    content = b"".join(map(piece_field, pieces))
+    return content + (field(3, field(2, characters)) if characters else b"")
 
 
 def not_a_sentencepiece_model(content, more=""):

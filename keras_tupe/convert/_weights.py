@@ -13,20 +13,16 @@ from keras_tupe.models import TupeSeq2SeqBackbone
 def weights_by_path(model):
     """Returns the weights of a model by path, without the names of the models around."""
     backbone = getattr(model, "backbone", model)
-    if isinstance(backbone, TupeSeq2SeqBackbone):
-        return _of_both_sides(backbone)
-    return {inner_path(model, weight.path): weight for weight in model.weights}
-
-
-def _of_both_sides(backbone):
-    shared = {weight.path: weight for weight in backbone.token_embedding.weights}
-    sides = {
-        f"{side}/{weight.path}": weight
-        for side in ("encoder", "decoder")
-        for weight in getattr(backbone, side).weights
-        if weight.path not in shared
-    }
-    return {**shared, **sides}
+    if not isinstance(backbone, TupeSeq2SeqBackbone):
+        return {inner_path(model, weight.path): weight for weight in model.weights}
+    found = {weight.path: weight for weight in backbone.token_embedding.weights}
+    shared = set(found)
+    for side in ("encoder", "decoder"):
+        weights = getattr(backbone, side).weights
+        found |= {
+            f"{side}/{weight.path}": weight for weight in weights if weight.path not in shared
+        }
+    return found
 
 
 def inner_path(model, path):
@@ -57,9 +53,6 @@ def assign(model, values, new=None):
         weights[path].assign(value)
 
 
-_OF_WEIGHTS = ("trainable", "regularizer", "constraint")
-
-
 def copy_flags(old, new, kept):
     """Makes what two models share, by `kept` paths, trainable or frozen as in the old one."""
     shared = {
@@ -75,7 +68,7 @@ def copy_flags(old, new, kept):
             layer.trainable = found[path].trainable
     before, after = weights_by_path(old), weights_by_path(new)
     for path in kept:
-        for name in _OF_WEIGHTS:
+        for name in ("trainable", "regularizer", "constraint"):
             setattr(after[path], name, getattr(before[path], name))
 
 
@@ -127,4 +120,4 @@ def _section(title, reasons):
 
 
 def _count(names):
-    return f"{len(names):,} weight" + ("" if len(names) == 1 else "s")
+    return f"{len(names):,} weight{'' if len(names) == 1 else 's'}"

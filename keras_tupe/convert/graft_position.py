@@ -63,9 +63,10 @@ def graft_position(model, position, position_options=None, max_sequence_length=N
     if max_sequence_length is not None:
         changes["max_sequence_length"] = max_sequence_length
     grafted, notes = TupeBackbone.from_config({**known, **changes}), []
-    none = {"position": "none", "position_options": None, "hidden_dim": backbone.num_heads}
-    none |= {"vocabulary_size": 1, "intermediate_dim": 1}  # as small as it can be
-    trunk = TupeBackbone.from_config({**known, **none})
+    # the same without a method, as small as it can be
+    sizes = {"vocabulary_size": 1, "intermediate_dim": 1, "hidden_dim": backbone.num_heads}
+    none = {"position": "none", "position_options": None, **sizes}
+    trunk = set(weights_by_path(TupeBackbone.from_config({**known, **none})))
     if model is not backbone:
         preprocessor = model.preprocessor
         try:
@@ -77,8 +78,7 @@ def graft_position(model, position, position_options=None, max_sequence_length=N
         config.pop("trainable", None)
         grafted = type(model)(**config)
     both = (backbone, getattr(grafted, "backbone", grafted))
-    of_methods = {path for each in both for path in weights_by_path(each)}
-    of_methods -= set(weights_by_path(trunk))
+    of_methods = {path for each in both for path in weights_by_path(each)} - trunk
     old, new = weights_by_path(model), weights_by_path(grafted)
     kept = [
         path

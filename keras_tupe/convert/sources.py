@@ -68,10 +68,15 @@ class Source:
     options: Callable = dict  # whose each option is, by name, lists of words
 
 
-def _entry(path, name):
-    """Returns an entry of the config.json of a folder, as a text; "" if there is none."""
-    path = path / "config.json"
-    return str(read_json(path).get(name, "")) if path.is_file() else ""
+def _begins(name, *starts):
+    """Returns whether this entry of a folder's config.json begins so, a function of its path."""
+
+    def fits(path):
+        file = path / "config.json"
+        content = read_json(file) if file.is_file() else {}
+        return name in content and str(content[name]).startswith(starts)
+
+    return fits
 
 
 def _preset(folder, dtype=None):
@@ -95,32 +100,22 @@ def _dtype(folder):
     return content if content in _DTYPES else "float32"  # also under mixed policies
 
 
+_HUGGING_FACE = "a folder of Hugging Face with `model_type` in its config.json"
 SOURCES = (
     Source(
-        "a .pt file of TUPE's code",
-        lambda path: path.is_file(),
-        from_tupe_checkpoint,
-        lambda: {"dictionary": ["TUPE checkpoint"]},
+        *("a .pt file of TUPE's code", pathlib.Path.is_file, from_tupe_checkpoint),
+        options=lambda: {"dictionary": ["TUPE checkpoint"]},
     ),
     Source(
         f"a folder with the {MODULES} of sentence-transformers",
         lambda path: (path / MODULES).is_file(),
         from_sentence_transformers,
     ),
-    Source(
-        "a preset of this package",
-        lambda path: _entry(path, "registered_name").startswith("keras_tupe>"),
-        _preset,
-    ),
+    Source("a preset of this package", _begins("registered_name", "keras_tupe>"), _preset),
     Source(
         "a preset of KerasHub's BERT",
-        lambda path: _entry(path, "registered_name").startswith(("keras_hub>", "keras_nlp>")),
+        _begins("registered_name", "keras_hub>", "keras_nlp>"),
         from_keras_hub_bert,
     ),
-    Source(
-        "a folder of Hugging Face with `model_type` in its config.json",
-        lambda path: _entry(path, "model_type") != "",
-        from_hf,
-        options_of_architectures,
-    ),
+    Source(_HUGGING_FACE, _begins("model_type", ""), from_hf, options_of_architectures),
 )

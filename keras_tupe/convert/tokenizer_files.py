@@ -14,17 +14,7 @@ import pathlib
 import re
 import shutil
 
-from keras_tupe._vocabulary_files import (
-    UNKNOWN,
-    Piece,
-    VocabularyError,
-    field,
-    parse_sentencepiece,
-    piece_field,
-    pieces_by_id,
-    read_lines,
-    read_merges,
-)
+from keras_tupe import _vocabulary_files as vocabularies
 from keras_tupe.check import is_number
 from keras_tupe.convert._folder import read_json
 from keras_tupe.models import TupeTokenizer
@@ -170,7 +160,7 @@ def _read(folder, vocabulary_size, frame):
     where = WHOLE if missing else " and ".join(kind.files)
     try:
         vocabulary = kind.of_whole(files[WHOLE]) if missing else kind.of_files(folder)
-    except VocabularyError as error:
+    except vocabularies.VocabularyError as error:
         raise _unusable(where, error) from None
     pieces = vocabulary.pieces
     is_spare = vocabulary_size == len(pieces) - 1 and pieces[-1] == frame.special.get("mask_token")
@@ -519,7 +509,7 @@ class _WordPiece(_Kind):
         }
 
     def of_files(self, folder):
-        return Vocabulary(read_lines(folder / "vocab.txt"))
+        return Vocabulary(vocabularies.read_lines(folder / "vocab.txt"))
 
     def of_whole(self, whole):
         return Vocabulary(_pieces_of(whole))
@@ -528,7 +518,7 @@ class _WordPiece(_Kind):
         return TupeTokenizer(vocabulary.pieces, lowercase=lowercase)
 
     def contents(self, vocabulary):
-        return ["".join(f"{piece}\n" for piece in vocabulary.pieces).encode("utf-8")]
+        return [vocabularies.line_file(vocabulary.pieces)]
 
     def part(self, vocabulary, frame):
         return {"vocab": vocabulary.places}
@@ -559,8 +549,8 @@ class _BytePairs(_Kind):
         }
 
     def of_files(self, folder):
-        pieces = pieces_by_id(read_json(folder / "vocab.json"))
-        return Vocabulary(pieces, read_merges(folder / "merges.txt"))
+        pieces = vocabularies.pieces_by_id(read_json(folder / "vocab.json"))
+        return Vocabulary(pieces, vocabularies.read_merges(folder / "merges.txt"))
 
     def of_whole(self, whole):
         merges = _part(whole, "model").get("merges")
@@ -573,9 +563,7 @@ class _BytePairs(_Kind):
         return TupeTokenizer(byte_pairs=(vocabulary.places, vocabulary.merges))
 
     def contents(self, vocabulary):
-        lines = ["#version: 0.2", *(" ".join(pair) for pair in vocabulary.merges)]
-        pieces = json.dumps(vocabulary.places, ensure_ascii=False).encode("utf-8")
-        return [pieces, "".join(f"{line}\n" for line in lines).encode("utf-8")]
+        return vocabularies.byte_pair_files(vocabulary.pieces, vocabulary.merges)
 
     def part(self, vocabulary, frame):
         return {"vocab": vocabulary.places, "merges": [list(pair) for pair in vocabulary.merges]}
@@ -618,8 +606,10 @@ class _SentencePiece(_Kind):
         }
 
     def of_files(self, folder):
-        content = (folder / "spiece.model").read_bytes()
-        _, pieces, characters = parse_sentencepiece(content)
+        return self._of_model((folder / "spiece.model").read_bytes())
+
+    def _of_model(self, content):
+        _, pieces, characters = vocabularies.parse_sentencepiece(content)
         texts, scores = ([getattr(x, name) for x in pieces] for name in ("text", "score"))
         return Vocabulary(texts, None, scores, characters, content)
 
@@ -634,20 +624,17 @@ class _SentencePiece(_Kind):
         is_place = type(unknown) is int and 0 <= unknown < len(scored)
         _check(is_place, "`unk_id`", "the id of the unknown piece", unknown)
         pieces = [
-            Piece(
+            vocabularies.Piece(
                 piece,
                 score + _COMMAS if _is_comma(piece) and score <= -_COMMAS else score,
-                UNKNOWN if place == unknown else 1,
+                vocabularies.UNKNOWN if place == unknown else 1,
             )
             for place, (piece, score) in enumerate(scored)
         ]
         steps = _steps(whole, "normalizer")
         tables = [step for step in steps if step.get("type") == "Precompiled"]
         characters = _table(tables[0].get("precompiled_charsmap")) if tables else b""
-        content = b"".join(map(piece_field, pieces))
-        content += field(3, field(2, characters)) if characters else b""
-        texts, scores = ([getattr(x, name) for x in pieces] for name in ("text", "score"))
-        return Vocabulary(texts, None, scores, characters, content)
+        return self._of_model(vocabularies.sentencepiece_model(pieces, characters))
 
     def notes_on(self, whole, vocabulary):
         found, scored = [], _list(_part(whole, "model").get("vocab"))

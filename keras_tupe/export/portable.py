@@ -257,12 +257,14 @@ def _at_most(token_ids, limit):
 
 def to_onnx(model, one):
     """Returns the content of an ONNX file; raises `RuntimeError` if the converter has errors."""
-    onnx, tf2onnx = _optional("onnx"), _optional("tf2onnx")
+    onnx = _optional("onnx")
     function = _with_weights_as_inputs(portable_function(model, one, True), one.weights)
     with tracing_for("onnx"), _reported_errors("tf2onnx") as errors:
-        converted, _ = tf2onnx.convert.from_function(
-            function, function.input_signature, opset=OPSET
-        )
+        try:
+            with _optimized_in_place():
+                converted = _by_tf2onnx(function)
+        except Exception:  # of an optimization, which is left out if the graph is copied before it
+            converted = _by_tf2onnx(function)
     if errors:  # tf2onnx goes on and leaves TensorFlow's ops in the graph
         raise RuntimeError(f"The model has no equivalent in ONNX. Received: {'; '.join(errors)}")
     _hold_weights(converted.graph, one.weights)
@@ -274,6 +276,25 @@ def to_onnx(model, one):
     onnx.helper.set_model_props(converted, facts)
     onnx.checker.check_model(converted, full_check=True)
     return converted.SerializeToString()
+
+
+def _by_tf2onnx(function):
+    convert = _optional("tf2onnx").convert
+    return convert.from_function(function, function.input_signature, opset=OPSET)[0]
+
+
+@contextlib.contextmanager
+def _optimized_in_place():
+    """Keeps tf2onnx from copying its graph before each optimization, half of what it takes."""
+    name = "TF2ONNX_CATCH_ERRORS"
+    before = os.environ.get(name)
+    os.environ[name] = "FALSE"
+    try:
+        yield
+    finally:
+        os.environ.pop(name)
+        if before is not None:
+            os.environ[name] = before
 
 
 def run_onnx(content):

@@ -18,12 +18,10 @@ Papers, beside those of `keras_tupe.layers`:
 """
 
 from keras_tupe.models.saved_encoder import SavedEncoder
-from keras_tupe.models.seq2seq import (
-    BeamSearch,
-    SmoothedCrossentropy,
-    TupeSeq2SeqBackbone,
-    TupeSeq2SeqLMPreprocessor,
-)
+from keras_tupe.models.seq2seq.backbone import TupeSeq2SeqBackbone
+from keras_tupe.models.seq2seq.beam_search import BeamSearch
+from keras_tupe.models.seq2seq.preprocessor import TupeSeq2SeqLMPreprocessor
+from keras_tupe.models.seq2seq.smoothed_crossentropy import SmoothedCrossentropy
 from keras_tupe.models.sizes import SIZES, Size
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_causal_lm_preprocessor import TupeCausalLMPreprocessor

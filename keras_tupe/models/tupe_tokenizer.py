@@ -96,11 +96,6 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
                 f"vocabularies for {list(given)}"
             )
         self.lowercase = self.kind != "byte_pair" if lowercase is None else lowercase
-        if self.lowercase and self.kind == "byte_pair":
-            raise ValueError(
-                "Byte-level pieces are of text as it is written: `lowercase` must be False or left "
-                f"out. Received: lowercase={lowercase!r}"
-            )
         self.file_assets = list(_KINDS[self.kind][2]) if self.kind else None
         self._op = None
         self._set_special_tokens()

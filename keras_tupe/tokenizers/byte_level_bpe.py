@@ -1,6 +1,5 @@
 """GPT-2's byte-level byte-pair encoding."""
 
-import json
 import os
 import re
 
@@ -10,7 +9,7 @@ import tensorflow_text
 
 from keras_tupe._json_file import parse_json
 from keras_tupe._new_folder import write_bytes
-from keras_tupe._vocabulary_files import pieces_by_id, read_bytes, read_merges
+from keras_tupe._vocabulary_files import byte_pair_files, pieces_by_id, read_bytes, read_merges
 from keras_tupe.tokenizers._offsets import numpy_rows, whole_characters
 from keras_tupe.tokenizers.abstract_tokenizer import (
     BERT,
@@ -118,12 +117,9 @@ class ByteLevelBpe(AbstractTokenizer):
 
     def save(self, path):
         """Writes the vocabulary to the file `path`, and the merges to `merges.txt` beside it."""
-        vocabulary = {piece: index for index, piece in enumerate(self._pieces)}
-        lines = ["#version: 0.2", *(" ".join(pair) for pair in self._pairs)]
-        text = "".join(f"{line}\n" for line in lines)
-        merges = os.path.join(os.path.dirname(path), MERGES)
-        write_bytes(path, json.dumps(vocabulary, ensure_ascii=False).encode("utf-8"))
-        write_bytes(merges, text.encode("utf-8"))
+        pieces, merges = byte_pair_files(self._pieces, self._pairs)
+        write_bytes(path, pieces)
+        write_bytes(os.path.join(os.path.dirname(path), MERGES), merges)
 
     def _ids(self, strings):
         strings = tf.strings.regex_replace(strings, _MARK, _MARK_ITSELF)

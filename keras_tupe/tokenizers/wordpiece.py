@@ -8,7 +8,7 @@ import tensorflow as tf
 import tensorflow_text
 
 from keras_tupe._new_folder import write_bytes
-from keras_tupe._vocabulary_files import read_lines
+from keras_tupe._vocabulary_files import line_file, read_lines
 from keras_tupe.tokenizers._offsets import numpy_rows, through_normalisation
 from keras_tupe.tokenizers.abstract_tokenizer import BERT, MPNET, AbstractTokenizer, first_known
 
@@ -81,7 +81,7 @@ class WordPiece(AbstractTokenizer):
             ) from error
 
     def save(self, path):
-        write_bytes(path, "".join(f"{piece}\n" for piece in self._pieces).encode("utf-8"))
+        write_bytes(path, line_file(self._pieces))
 
     def _ids(self, strings):
         return self._op.tokenize(bert_normalized(strings, self.lowercase))

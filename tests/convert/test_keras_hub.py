@@ -93,46 +93,36 @@ def changed(folder, preset, file, change):
     return folder
 
 
-def replaced(old, new):
-    return lambda content: content.replace(old, new)
+MORE, FEWER = ((b'"num_layers": 2', b'"num_layers": %d' % n) for n in (3, 1))
+LEFT = "Left over: layers/transformer_encoder_1/_feedforward_intermediate_dense/vars/0, "
+BROKEN = [  # a file, what of it becomes what, and what is said
+    ("config.json", (b"hub>Bert", b"hub>Albert"), "keras_hub>AlbertBackbone'"),
+    ("config.json", (b"vocabulary_size", b"size"), "vocabulary_size is missing"),
+    ("config.json", None, "config.json must be JSON"),
+    ("config.json", MORE, "transformer_layer_2/feedforward_output_dense/kernel: missing"),
+    ("task.json", FEWER, LEFT),
+    ("model.weights.h5", None, "The weights file is damaged"),
+]
 
 
-@pytest.mark.parametrize(
-    ("file", "change", "expected"),
-    [
-        ("config.json", replaced(b"hub>Bert", b"hub>Albert"), "keras_hub>AlbertBackbone'"),
-        ("config.json", replaced(b"vocabulary_size", b"size"), "vocabulary_size is missing"),
-        ("config.json", lambda content: content[:-9], "config.json must be JSON"),
-        (
-            "config.json",
-            replaced(b'"num_layers": 2', b'"num_layers": 3'),
-            "transformer_layer_2/feedforward_output_dense/kernel: missing",
-        ),
-        (
-            "task.json",
-            replaced(b'"num_layers": 2', b'"num_layers": 1'),
-            "Left over: layers/transformer_encoder_1/_feedforward_intermediate_dense/vars/0, ",
-        ),
-        ("model.weights.h5", lambda content: content[:500], "The weights file is damaged"),
-    ],
-)
+@pytest.mark.parametrize(("file", "change", "expected"), BROKEN)
 def test_a_preset_that_is_not_whole_or_no_bert_is_named(file, change, expected, preset, tmp_path):
+    def broken(content):
+        return content.replace(*change) if change else content[: len(content) // 2]
+
     with pytest.raises(ValueError, match="Received: .*") as caught:
-        from_keras_hub_bert(changed(tmp_path, preset[0], file, change))
+        from_keras_hub_bert(changed(tmp_path, preset[0], file, broken))
     assert expected in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["config.json", "model.weights.h5", "task.json"])
-def test_links_that_leave_the_folder_are_refused(preset, tmp_path, name):
-    folder = changed(tmp_path, preset[0], name, bytes)
-    (folder / name).unlink()
-    (folder / name).symlink_to(preset[0] / name)
-    with pytest.raises(ValueError, match="a link to elsewhere"):
-        from_keras_hub_bert(folder)
-
-
-def test_weights_that_are_not_numbers_are_refused(preset, tmp_path):
-    folder = changed(tmp_path, preset[0], "metadata.json", bytes)
+def test_links_out_of_the_folder_and_weights_that_are_not_numbers_are_refused(preset, tmp_path):
+    for name in ("config.json", "model.weights.h5", "task.json"):
+        folder = changed(tmp_path / name, preset[0], name, bytes)
+        (folder / name).unlink()
+        (folder / name).symlink_to(preset[0] / name)
+        with pytest.raises(ValueError, match="a link to elsewhere"):
+            from_keras_hub_bert(folder)
+    folder = changed(tmp_path / "nan", preset[0], "metadata.json", bytes)
     with h5py.File(folder / "model.weights.h5", "a") as weights:
         weights["layers/dense/vars/1"][0] = np.nan
     with pytest.raises(ValueError, match="NaN or infinite"):

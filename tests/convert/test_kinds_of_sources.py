@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 
 import keras
 import numpy as np
@@ -62,20 +63,16 @@ def test_what_is_not_known_is_never_read_as_something_else(tmp_path):
         convert.load(tmp_path / "empty")
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "expected"),
-    [
+def test_options_of_another_kind_are_refused():
+    for name, options, expected in (
         ("gpt2", {"num_global": 1}, "`num_global` belongs to a Longformer of Hugging Face"),
         ("longformer", {"dictionary": "d"}, "`dictionary` belongs to a TUPE checkpoint"),
         ("fairseq_tupe_a.pt", {"pair_head": True}, "`pair_head` belongs to a BERT of Hugging Face"),
         ("gpt2", {"pair_heads": True}, "no option `pair_heads`. Did you mean 'pair_head'?"),
         ("sentence_transformers", {"num_global": 0}, "`num_global` belongs to a Longformer"),
-    ],
-)
-def test_options_of_another_kind_are_refused(name, options, expected):
-    with pytest.raises(ValueError, match="Received: ") as caught:
-        convert.load(GOLDEN / name, **options)
-    assert expected in str(caught.value)
+    ):
+        with pytest.raises(ValueError, match=f"{re.escape(expected)}.*Received: "):
+            convert.load(GOLDEN / name, **options)
 
 
 @pytest.fixture

@@ -160,17 +160,15 @@ def test_the_attacks_are_real(tmp_path):
         assert pathlib.Path(str(target).replace(" ", "_")).exists()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_a_name_off_the_list_is_refused_by_name(tmp_path):
+    for name in (
         *("torch.storage _load_from_bytes", "torch.hub load", "torch load", "torch nn.Module"),
         *("collections OrderedDict.fromkeys", "argparse Namespace.__init__", "argparse FileType"),
         *("builtins getattr", "keras_tupe.convert.torch_file read", "torch QUInt8Storage"),
-    ],
-)
-def test_a_name_off_the_list_is_refused_by_name(tmp_path, name):
-    for data in both_formats(lambda legacy: {"w": called(*name.split(), "x")}):
-        refused(tmp_path, data, f"asks for '{name.replace(' ', '.')}'")
+    ):
+        value = {"w": called(*name.split(), "x")}
+        for data in both_formats(lambda legacy, value=value: value):
+            refused(tmp_path, data, f"asks for '{name.replace(' ', '.')}'")
 
 
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
@@ -194,26 +192,22 @@ LIES = [
 ]
 
 
+def of_six(legacy, count=6, size=(6,), changes=()):
+    return tensor("0", count, size, **dict(changes), legacy=legacy)
+
+
 @pytest.mark.parametrize("lie", LIES, ids=str)
 def test_sizes_that_lie_are_refused(tmp_path, lie):
-    count, size, *more = lie
     with memory_below(8 * MEBIBYTE):
-        for data in both_formats(
-            lambda legacy: {"w": tensor("0", count, size, **(more or [{}])[0], legacy=legacy)}
-        ):
+        for data in both_formats(lambda legacy: {"w": of_six(legacy, *lie)}):
             refused(tmp_path, data)
-
-
-def test_a_stride_that_torch_ignores_may_be_anything(tmp_path):
-    for data in both_formats(
-        lambda legacy: tensor("0", 6, (1, 6), stride=(2**61, 1), legacy=legacy)
-    ):
+    ignored = {"stride": (2**61, 1)}  # of an axis of one, which may be anything
+    for data in both_formats(lambda legacy: of_six(legacy, 6, (1, 6), ignored)):
         assert read(tmp_path, data).tolist() == [[0, 1, 2, 3, 4, 5]]
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
+def test_a_pickle_that_torch_would_not_write_is_refused(tmp_path):
+    for value in (
         [tensor("0", 6, (6,)), tensor("0", 6, (6,), kind="IntStorage")],
         [tensor("0", 6, (6,)), tensor("0", 3, (3,))],
         tensor("1", 6, (6,)),
@@ -231,28 +225,20 @@ def test_a_stride_that_torch_ignores_may_be_anything(tmp_path):
         called("collections", "OrderedDict", [1]),
         called("collections", "OrderedDict", [((), 1)]),
         *({(1, 2): 3}, {1.5: 3}, {2**64: 3}),
-    ],
-)
-def test_a_pickle_that_torch_would_not_write_is_refused(tmp_path, value):
-    refused(tmp_path, zip_file(pickled(value), {"0": SIX}))
+    ):
+        refused(tmp_path, zip_file(pickled(value), {"0": SIX}))
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
+def test_a_broken_pickle_is_refused(tmp_path):
+    for raw in (
         *(b".", b"0.", b"Nt.", b"(1.", b"NNa.", b"NNNs.", b"}(Nu.", b"N(Ne.", b"q\x00.", b"h\x00."),
         *(b"NNR.", b"NN\x93.", b"NNb.", b"X\x02\x00\x00\x00\xff\xfe.", b"cos\xff\nsystem\n."),
         *(b"c" + b"a" * 2000 + b"\n.", b"X\xff\xff\xff\x7f.", b"\x80\x06N.", b"\x82\x01.", b""),
         b"\x8e" + struct.pack("<Q", 2**63) + b".",
-    ],
-)
-def test_a_broken_pickle_is_refused(tmp_path, raw):
-    refused(tmp_path, zip_file(raw, {}))
-
-
-def test_a_place_in_the_memory_of_a_pickle_costs_nothing(tmp_path):
+    ):
+        refused(tmp_path, zip_file(raw, {}))
     data = zip_file(b"\x80\x02]r\xff\xff\xff\x7fj\xff\xff\xff\x7f.", {})
-    with memory_below(8 * MEBIBYTE):
+    with memory_below(8 * MEBIBYTE):  # a place in the memory of a pickle costs nothing
         assert read(tmp_path, data) == []
 
 
@@ -265,16 +251,13 @@ def test_deep_and_doubling_data_is_read_or_refused_without_recursion(tmp_path):
     assert len(read(tmp_path, zip_file(doubling, {}))) == 2
 
 
-def test_copies_of_long_lists_are_counted(tmp_path, monkeypatch):
+def test_copies_of_long_lists_and_pickles_of_the_size_of_weights_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(torch_file, "MAX_INSTRUCTIONS", 5_000)
     items = pickled([(str(place), 0) for place in range(100)])[:-1] + b"q\x00"
     copies = b"".join(named("collections", "OrderedDict") + b"h\x00\x85R0" for _ in range(100))
     read(tmp_path, zip_file(items + b".", {}))
     refused(tmp_path, zip_file(items + copies + b".", {}))
-
-
-def test_a_pickle_of_the_size_of_weights_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("keras_tupe.convert.torch_file.MAX_PICKLE_BYTES", 1000)
+    monkeypatch.setattr(torch_file, "MAX_PICKLE_BYTES", 1000)
     for data in both_formats(lambda legacy: "a" * 1100):
         refused(tmp_path, data)
 

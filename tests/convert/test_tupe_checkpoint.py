@@ -2,10 +2,9 @@
 
 import json
 
-import keras
 import numpy as np
 import pytest
-from golden_cases import GOLDEN
+from golden_cases import GOLDEN, skip_float64_on_jax
 from hf_cases import hidden_states
 from keras import ops
 from torch_cases import Raw, called, checkpoint_file, named, pickled, settings, zip_file
@@ -94,10 +93,7 @@ def test_a_released_checkpoint_gives_the_released_numbers(name):
 
 @pytest.mark.parametrize("name", ["tupe_r", "tupe_a"])
 def test_float64_weights_stay_exact(name):
-    if keras.backend.backend() == "jax":
-        pytest.skip(
-            "on JAX this Keras rounds a model to float32; run it with KERAS_BACKEND=tensorflow"
-        )
+    skip_float64_on_jax("float64")
     stored, weights = golden(name)
     known = {**SETTINGS, "rel_pos": json.loads(str(stored["config"]))["relative_position"]}
     model, report = model_of_released_weights(known, weights, "golden", dtype="float64")
@@ -156,8 +152,12 @@ def one_layer(**changes):
     return weights, {**SETTINGS, **sizes, **changes}
 
 
-def test_the_state_of_a_training_is_left_out(tmp_path):
+def test_the_state_of_a_training_and_settings_with_defaults_may_be_there_or_not(tmp_path):
     weights, args = one_layer()
+    for name in ("activation_fn", "encoder_normalize_before", "attention_dropout", "rel_pos"):
+        del args[name]
+    del args["max_positions"]
+    args |= {"tokens_per_sample": 9, "activation_dropout": 0.2}
     meter = Raw(named("fairseq.meters", "AverageMeter") + b")\x81" + b"}b")
     state = {
         "optimizer_history": [{"num_updates": 7, "lr_scheduler_state": {"best": None}}],
@@ -165,21 +165,12 @@ def test_the_state_of_a_training_is_left_out(tmp_path):
         "extra_state": {"train_meters": {"loss": meter}, "train_iterator": {"epoch": 2}},
     }
     model, report = from_tupe_checkpoint(written(tmp_path, weights, args, **state))
-    assert model.backbone.num_layers == 1
+    backbone = model.backbone
+    found = (backbone.num_layers, backbone.position, backbone.max_sequence_length)
+    assert found == (1, "tupe_a", 9)
+    assert any("activation_dropout=0.2 not used" in note for note in report.notes)
     assert set(report.dropped) == set(state)
     assert all("training" in reason for reason in report.dropped.values())
-
-
-def test_settings_may_leave_out_what_the_released_code_has_defaults_for(tmp_path):
-    weights, args = one_layer()
-    for name in ("activation_fn", "encoder_normalize_before", "attention_dropout", "rel_pos"):
-        del args[name]
-    del args["max_positions"]
-    args |= {"tokens_per_sample": 9, "activation_dropout": 0.2}
-    model, report = from_tupe_checkpoint(written(tmp_path, weights, args))
-    assert model.backbone.position == "tupe_a"
-    assert model.backbone.max_sequence_length == 9
-    assert any("activation_dropout=0.2 not used" in note for note in report.notes)
 
 
 @pytest.mark.parametrize(
@@ -247,36 +238,25 @@ def test_missing_left_over_and_misshapen_weights_are_listed_at_once(tmp_path):
         ({"dropout": None, "rel_pos": 1}, "dropout must .* rel_pos must"),
     ],
 )
-def test_settings_that_are_not_supported_or_contradict_the_weights_are_named(
-    tmp_path, changes, match
-):
+def test_settings_that_are_not_supported_or_do_not_fit_are_named(tmp_path, changes, match):
     refused(tmp_path, match, args=one_layer(**changes)[1])
 
 
-def test_a_relative_bias_needs_the_setting_and_as_many_heads(tmp_path):
-    weights, _ = one_layer()
-    table = f"{ENCODER}relative_attention_bias.weight"
-    weights[table] = np.ones((33, 2), "f4")
-    refused(tmp_path, r"relative_attention_bias\.weight: left over", weights)
+def test_tables_of_relative_positions_must_fit(tmp_path):
+    weights, args = one_layer(rel_pos=True)
+    table, buckets = (f"{ENCODER}{x}" for x in ("relative_attention_bias.weight", "rp_bucket"))
+    whole, narrow = ({**weights, table: np.ones((33, n), "f4")} for n in (3, 2))
+    refused(tmp_path, r"relative_attention_bias\.weight: left over", narrow)
     match = r"relative_attention_bias.weight: shape \(33, 2\), expected \(33, 3\)"
-    refused(tmp_path, match, weights, one_layer(rel_pos=True)[1])
+    refused(tmp_path, match, narrow, args)
+    for length in (8, 7):
+        other = {**whole, buckets: np.zeros((length, 8), "int64")}
+        refused(tmp_path, "weight must be what is computed here", other, args)
 
 
-@pytest.mark.parametrize("table", [np.zeros((8, 8), "int64"), np.zeros((7, 8), "int64")])
-def test_another_table_of_buckets_is_named(tmp_path, table):
-    weights, args = one_layer()
-    weights[f"{ENCODER}relative_attention_bias.weight"] = np.ones((33, 3), "f4")
-    weights[f"{ENCODER}rp_bucket"] = table
-    refused(tmp_path, "weight must be what is computed here", weights, {**args, "rel_pos": True})
-
-
-def test_other_entries_of_a_checkpoint_are_named(tmp_path):
-    refused(tmp_path, r"other entries, .* Received: \['ema'\]", ema={"w": 1})
-
-
-@pytest.mark.parametrize(
-    ("value", "match"),
-    [
+def test_a_torch_file_that_is_no_checkpoint_of_tupe_is_named(tmp_path):
+    path = tmp_path / "other.pt"
+    for value, match in (
         ([1], r"Received: \(list\)"),
         ({"state_dict": {}}, r"Received: a dictionary with the keys \['state_dict'\]"),
         ({"args": {"x": 1}, "model": {}}, "with args of type dict"),
@@ -284,14 +264,12 @@ def test_other_entries_of_a_checkpoint_are_named(tmp_path):
         ({"args": settings(x=1), "model": [1]}, "a model of type list"),
         ({"args": settings(x=1), "model": {"w": 1}}, "from names of weights to tensors"),
         ({"args": settings(x=1), "model": {}}, "encoder_layers is missing"),
-    ],
-)
-def test_a_torch_file_that_is_no_checkpoint_of_tupe_is_named(tmp_path, value, match):
-    path = tmp_path / "other.pt"
-    path.write_bytes(zip_file(pickled(value), {}))
-    with pytest.raises(ValueError, match=match) as caught:
-        from_tupe_checkpoint(path)
-    assert str(path) in str(caught.value)
+        ({"args": settings(x=1), "model": {}, "ema": 1}, r"other entries.*Received: \['ema'\]"),
+    ):
+        path.write_bytes(zip_file(pickled(value), {}))
+        with pytest.raises(ValueError, match=match) as caught:
+            from_tupe_checkpoint(path)
+        assert str(path) in str(caught.value)
 
 
 def dictionary_file(tmp_path, lines):
@@ -333,37 +311,21 @@ def test_without_a_dictionary_the_report_says_what_is_not_known(tmp_path):
     assert model.preprocessor is None
 
 
-def test_a_dictionary_of_another_size_is_named_with_both_sizes(tmp_path):
-    dictionary = dictionary_file(tmp_path, ["a 9"] * 6)
-    match = (
-        r"its 6 lines and the special tokens make a vocabulary of 14 \(.*\) or 11 \(.*\), the "
-        "token embedding has 13 rows"
-    )
-    message = refused(tmp_path, match, dictionary=dictionary)
-    assert f"dictionary={str(dictionary)!r}" in message
-
-
-@pytest.mark.parametrize(
-    ("content", "match"),
-    [
+def test_a_damaged_missing_or_other_dictionary_is_named(tmp_path):
+    path, missing = tmp_path / "dict.txt", tmp_path / "none"
+    for content, match in (
         (b"a 9\nb\n", "line 2: 'b'"),
         (b"a 9\n\nb 1\n", "line 2: ''"),
         (b"a nine\n", "line 1: 'a nine'"),
         (b"a -1\n", "line 1"),
         (b"a 9\n\xff 1\n", "not UTF-8"),
         (b"", "at least one line"),
-    ],
-)
-def test_a_damaged_dictionary_is_named_by_its_line(tmp_path, content, match):
-    path = tmp_path / "dict.txt"
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=match) as caught:
-        from_tupe_checkpoint(GOLDEN / "fairseq_tupe_a.pt", path)
-    assert repr(str(path)) in str(caught.value)
-
-
-def test_missing_files_are_named(tmp_path):
-    missing = tmp_path / "none"
+        (b"a 9\n" * 6, r"its 6 lines and the special tokens make a vocabulary of \d+ \(.* rows"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=match) as caught:
+            from_tupe_checkpoint(GOLDEN / "fairseq_tupe_a.pt", path)
+        assert repr(str(path)) in str(caught.value)
     with pytest.raises(FileNotFoundError, match="no such dictionary"):
         from_tupe_checkpoint(GOLDEN / "fairseq_tupe_a.pt", missing)
     with pytest.raises(FileNotFoundError, match="no such checkpoint"):

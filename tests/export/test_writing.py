@@ -126,6 +126,9 @@ def functions():
     return seq2seq_functions(ours, ours.preprocessor, sampler="greedy", top_k=3)
 
 
+DRAWN = {"text": ["1"], "max_length": 3, "temperature": 0.0, "seed": 1}
+
+
 @pytest.mark.parametrize(
     ("name", "given", "sentence"),
     [
@@ -136,11 +139,7 @@ def functions():
         ("score", {"text": ["1", ""], "target": ["1", "2"]}, "A source must have at least one"),
         ("score", {"text": ["1"], "target": ["1 " * LENGTH]}, "A target must have at most"),
         ("score", {"text": ["1"], "target": ["1", "2"]}, "must be a target for each source"),
-        (
-            "generate_top_k",
-            {"text": ["1"], "max_length": 3, "temperature": 0.0, "seed": 1},
-            "`temperature` must be above 0",
-        ),
+        ("generate_top_k", DRAWN, "`temperature` must be above 0"),
     ],
 )
 def test_a_batch_that_cannot_be_answered_is_an_error(functions, name, given, sentence):
@@ -231,14 +230,10 @@ def test_prompts_that_cannot_be_answered_are_an_error():
 
 
 def test_nothing_is_written_of_prompts_that_cannot_be_exported(tmp_path):
-    model = text_model()
+    model, long = text_model(), {"max_length": TEXT_LENGTH + 1}
     for wrong, given, sentence in (
         (model.backbone, {}, "must be a `TupeCausalLM`"),
-        (
-            model,
-            {"max_length": TEXT_LENGTH + 1},
-            "must not exceed the model's max_sequence_length=24",
-        ),
+        (model, long, "must not exceed the model's max_sequence_length=24"),
         (model, {"top_k": 10**6}, "must not exceed the size of the vocabulary"),
         (causal_lm(dtype="float32"), {}, "must be the one that the model was trained with"),
     ):

@@ -19,16 +19,12 @@ TASKS = {
 VOCABULARY = "assets/tokenizer/vocabulary.txt"
 
 
-def task(kind="masked_lm", position="tupe_r"):
+def task(kind="masked_lm"):
     """Returns a task of a few hundred weights, with its preprocessor."""
-    pieces = wordpiece_pieces()
-    backbone = keras_tupe.TupeBackbone(len(pieces), 1, 2, 4, 4, position=position)
-    made = keras_tupe.TupeTextClassifierPreprocessor
-    if kind == "masked_lm":
-        made = keras_tupe.TupeMaskedLMPreprocessor
-    preprocessor = made(keras_tupe.TupeTokenizer(pieces), sequence_length=8)
-    keywords = {"num_classes": 2} if kind == "classifier" else {}
-    return TASKS[kind](backbone, preprocessor=preprocessor, **keywords)
+    pieces, made = wordpiece_pieces(), TASKS[kind]
+    backbone = keras_tupe.TupeBackbone(len(pieces), 1, 2, 4, 4)
+    preprocessor = made.preprocessor_cls(keras_tupe.TupeTokenizer(pieces), sequence_length=8)
+    return made(backbone, preprocessor=preprocessor, **made.example_options)
 
 
 class Folder:
@@ -86,10 +82,7 @@ def saved_encoder(path):
 def doors(kind):
     """Returns the ways to load a preset of a task: dictionary from name to function."""
     ours = TASKS[kind]
-    base = {
-        "masked_lm": keras_hub.models.MaskedLM,
-        "classifier": keras_hub.models.TextClassifier,
-    }[kind]
+    base = keras_hub.models.MaskedLM if kind == "masked_lm" else keras_hub.models.TextClassifier
 
     def by_training(folder):
         from training.presets.load import load_preset

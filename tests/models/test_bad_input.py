@@ -1,6 +1,7 @@
 """What a user does wrong with the models is answered by a sentence: what, expected, received."""
 
 import dataclasses
+import functools
 import inspect
 import re
 
@@ -88,27 +89,29 @@ def test_impossible_values_of_every_argument():
     assert set(FIELDS) - seen == {"activation", "kept_heads", "attention_pattern"}
     with pytest.raises(ValueError, match="`dropout` must be"):
         backbone(dropout=2)
+    model = backbone()
     with pytest.raises(ValueError, match=r"\[0, 1\)"):
-        TupeTextClassifier(backbone(), 2, dropout=1.0)
+        TupeTextClassifier(model, 2, dropout=1.0)
+    for value in (0, -1, 2.5, "3", None):
+        with pytest.raises(ValueError, match="`num_classes` must be a positive integer") as error:
+            TupeTextClassifier(model, num_classes=value)
+        check_helpful(error, f"num_classes={value!r}")
 
 
 GLOBAL = {"attention_pattern": "sliding_window", "pattern_options": {"num_global": 18}}
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_arguments_that_do_not_fit_each_other():
+    for changes, message in (
         ({"num_heads": 3}, "divisible by `num_heads`.*hidden_dim=10, num_heads=3"),
         ({"num_layers": 4, "num_groups": 3}, "must divide.*num_groups=3, num_layers=4"),
         ({"vocabulary_size": 10**15}, "more than this machine.*GiB.*vocabulary_size=10"),
         ({"position_options": {"num_buckets": 10**15}}, "more than this machine"),
         (GLOBAL, "more global tokens.*max_sequence_length=17"),
         ({"memory_lenght": 3}, "memory_lenght"),
-    ],
-)
-def test_arguments_that_do_not_fit_each_other(changes, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        config(**changes)
+    ):
+        with pytest.raises((ValueError, TypeError), match=message):
+            config(**changes)
 
 
 def test_an_unknown_position_names_the_nearest_one_and_all():
@@ -120,9 +123,8 @@ def test_an_unknown_position_names_the_nearest_one_and_all():
             check_helpful(error, f"Did you mean {nearest!r}?" if nearest else "")
 
 
-@pytest.mark.parametrize(
-    ("position", "options", "part"),
-    [
+def test_impossible_values_of_options():
+    for position, options, part in (
         ("t5", {"bucket": 8}, "['cls', 'max_distance', 'num_buckets']"),
         ("none", {"cls": "tied"}, "it has none"),
         ("tupe_r", {"variant": "relased"}, "['paper', 'released']"),
@@ -158,12 +160,10 @@ def test_an_unknown_position_names_the_nearest_one_and_all():
         ("sandwich", {"width": 0}, "even integer >= 2"),
         ("pope", {"theta": 0.5}, "a number above 1"),
         ("data_dependent_alibi", {"cls": "free"}, "'untied'"),
-    ],
-)
-def test_impossible_values_of_options(position, options, part):
-    with pytest.raises(ValueError, match="Received") as error:
-        backbone(position=position, position_options=options)
-    check_helpful(error, part, repr([*options.values()][-1]))
+    ):
+        with pytest.raises(ValueError, match="Received") as error:
+            backbone(position=position, position_options=options)
+        check_helpful(error, part, repr([*options.values()][-1]))
 
 
 def test_a_preprocessor_without_start_token_refuses_an_untied_cls():
@@ -173,22 +173,13 @@ def test_a_preprocessor_without_start_token_refuses_an_untied_cls():
         (TupeTextClassifierPreprocessor, lambda b, p: TupeTextClassifier(b, 2, p)),
         (TupeMaskedLMPreprocessor, TupeMaskedLM),
     ):
-        with_start, without = (
-            kind(tokenizer, sequence_length=8, add_start_token=start) for start in (True, False)
-        )
+        with_start, without = (kind(tokenizer, 8, add_start_token=start) for start in (True, False))
         assert without.get_config()["add_start_token"] is False
         for made in (task(free, with_start), task(tied, with_start), task(tied, without)):
             assert made.preprocessor is not None
         with pytest.raises(ValueError, match="must be \\[CLS\\]") as error:
             task(free, without)
         check_helpful(error, "'t5'", "add_start_token=True", "add_start_token=False")
-
-
-def test_an_impossible_number_of_classes():
-    for value in (0, -1, 2.5, "3", None):
-        with pytest.raises(ValueError, match="`num_classes` must be a positive integer") as error:
-            TupeTextClassifier(backbone(), num_classes=value)
-        check_helpful(error, f"num_classes={value!r}")
 
 
 # Inputs: eager and symbolic calls, arrays, data sets, the trainer
@@ -256,38 +247,33 @@ def case(what, models):
 @pytest.mark.parametrize("what", BAD)
 def test_what_does_not_fit_is_refused_at_every_door(what, models):
     (model, given, labels), (_, changes, error, words) = case(what, models), BAD[what]
-    calls = []
+    doors = (model.fit, model.evaluate, model.train_on_batch, model.test_on_batch)
+    calls = [functools.partial(door, given, labels) for door in doors if labels is not None]
     if "labels" not in changes:
-        calls += [lambda: model(given)]
-    if labels is not None:
-        calls += [lambda: model.fit(given, labels, verbose=0)]
-        calls += [lambda: model.evaluate(given, labels, verbose=0)]
-        calls += [lambda: model.train_on_batch(given, labels)]
-        calls += [lambda: model.test_on_batch(given, labels)]
-        if "labels" not in changes:
-            calls += [lambda: model.predict(given, verbose=0)]
+        calls += [lambda: model(given), *([lambda: model.predict(given)] if calls else [])]
     for call in calls:
         with pytest.raises(error, match=words) as found:
             call()
         check_helpful(found)
 
 
-@pytest.mark.parametrize("kind", ["backbone", "classifier", "masked_lm"])
-def test_inputs_are_a_whole_dictionary(kind, models):
-    model, given, _ = models[kind]
-    for missing in given:
-        with pytest.raises(ValueError, match=missing):
-            model({name: value for name, value in given.items() if name != missing})
-    for wrong in (list(given.values()), tuple(given.values())):
-        with pytest.raises(ValueError, match="dictionary with the inputs") as error:
-            model(wrong)
-        check_helpful(error, "'padding_mask'", "'token_ids'")
-    with pytest.raises(ValueError, match="padding_mask"):
-        model(given["token_ids"])
+def test_inputs_are_a_whole_dictionary(models):
+    for kind in ("backbone", "classifier", "masked_lm"):
+        model, given, _ = models[kind]
+        for missing in given:
+            with pytest.raises(ValueError, match=missing):
+                model({name: value for name, value in given.items() if name != missing})
+        for wrong in (list(given.values()), tuple(given.values())):
+            with pytest.raises(ValueError, match="dictionary with the inputs") as error:
+                model(wrong)
+            check_helpful(error, "'padding_mask'", "'token_ids'")
+        with pytest.raises(ValueError, match="padding_mask"):
+            model(given["token_ids"])
     mask = keras.Input((7,), dtype="int32")
-    for dtype in ("float32", "bool") if kind == "backbone" else ():
+    for dtype in ("float32", "bool"):
+        symbols = {"token_ids": keras.Input((7,), dtype=dtype), "padding_mask": mask}
         with pytest.raises(TypeError, match="integers"):
-            model({"token_ids": keras.Input((7,), dtype=dtype), "padding_mask": mask})
+            models["backbone"][0](symbols)
 
 
 def test_validation_data_and_what_a_trainer_is_given_are_checked_before_the_training(models):

@@ -11,6 +11,7 @@ from generation_cases import LENGTH, causal_lm, logits_of, text_model, without_c
 from interpreters import python
 from keras import ops
 from position_cases import inputs, random_ids
+from scipy import special
 from tolerances import in_float64
 
 from keras_tupe import (
@@ -27,11 +28,6 @@ SAMPLERS = pytest.mark.skipif(
     keras.backend.backend() == "jax", reason="KerasHub's samplers do not work with JAX in 64 bits"
 )
 PROMPTS = ["the cat", "a dog bites the man and"]
-
-
-def log_softmax(logits):
-    logits = logits - logits.max(-1, keepdims=True)
-    return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
 
 
 # Logits and loss
@@ -68,10 +64,9 @@ def test_it_learns_a_text_by_heart_and_writes_it(tensorflow):
 
 def test_scores_are_log_probabilities_of_the_next_tokens():
     model, token_ids = causal_lm(), random_ids(2, 6).astype("int32")
-    found = model.score(inputs(token_ids, [6, 3]))
-    wanted = np.take_along_axis(
-        log_softmax(logits_of(model, token_ids)[:, :-1]), token_ids[:, 1:, None], axis=-1
-    )[..., 0]
+    found, labels = model.score(inputs(token_ids, [6, 3])), token_ids[:, 1:, None]
+    wanted = special.log_softmax(logits_of(model, token_ids)[:, :-1], axis=-1)
+    wanted = np.take_along_axis(wanted, labels, axis=-1)[..., 0]
     wanted[1, 2:] = 0
     np.testing.assert_allclose(found["log_probabilities"], wanted, atol=in_float64(1e-12))
     assert found["padding_mask"].tolist() == [[1] * 5, [1, 1, 0, 0, 0]]
@@ -91,11 +86,8 @@ def test_a_text_is_scored_with_its_end_token(kind, tensorflow):
     assert found["log_probabilities"].shape[1] % 8 == 0  # few lengths
     alone = model.score(PROMPTS[1])["log_probabilities"]
     np.testing.assert_allclose(alone[0], found["log_probabilities"][1], atol=1e-4)
-
-
-def test_a_text_beyond_the_rows_is_not_scored(tensorflow):
     with pytest.raises(ValueError, match="must fit into the preprocessor's sequence_length=24"):
-        text_model().score("the cat " * LENGTH)
+        model.score("the cat " * LENGTH)
 
 
 # Generation
@@ -149,21 +141,14 @@ def test_every_sampler_of_keras_hub_draws(tensorflow):
         assert all(text.startswith(prompt) for text, prompt in zip(texts, PROMPTS, strict=True))
 
 
-def test_one_beam_is_greedy(tensorflow):
-    model = text_model()
-    found = []
-    for sampler in ("greedy", keras_hub.samplers.BeamSampler(num_beams=1)):
+def test_one_beam_is_greedy_and_the_same_seed_draws_the_same(tensorflow):
+    model, found, samplers = text_model(), [], keras_hub.samplers
+    drawing = [samplers.TopKSampler(k=9, seed=seed) for seed in (1, 1, 2)]
+    for sampler in ("greedy", samplers.BeamSampler(num_beams=1), *drawing):
         model.compile(sampler=sampler)
         found.append(model.generate(PROMPTS))
     assert found[0] == found[1]
-
-
-def test_the_same_seed_draws_the_same(tensorflow):
-    model, found = text_model(), []
-    for seed in (1, 1, 2):
-        model.compile(sampler=keras_hub.samplers.TopKSampler(k=9, seed=seed))
-        found.append(model.generate(PROMPTS))
-    assert found[0] == found[1] != found[2]
+    assert found[2] == found[3] != found[4]
 
 
 @pytest.mark.slow
@@ -195,7 +180,7 @@ assert np.array(found["token_ids"]).tolist() == without_cache(model, ids, [2, 4]
     )
 
 
-# Files
+# What is refused
 
 
 @pytest.mark.parametrize("pattern", ["full", "causal"])
@@ -206,59 +191,44 @@ def test_the_preset_of_a_masked_language_model_is_refused(pattern, tmp_path):
         TupeCausalLM.from_preset(str(tmp_path))
 
 
-# What is refused
-
-
-@pytest.mark.parametrize(
-    ("kwargs", "sentence"),
-    [
+def test_parts_that_cannot_generate_are_refused(tensorflow):
+    for kwargs, sentence in (
         ({}, "tokens do not see later ones.*attention_pattern='full'"),
         ({"attention_pattern": "causal", "num_segments": 2}, "takes no `segment_ids`"),
-    ],
-)
-def test_a_backbone_that_cannot_generate_is_refused(kwargs, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        TupeCausalLM(TupeBackbone(9, 1, 1, 4, 4, **kwargs))
-
-
-def test_an_untied_first_token_needs_a_start_token(tensorflow):
-    model = text_model()
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            TupeCausalLM(TupeBackbone(9, 1, 1, 4, 4, **kwargs))
+    model = text_model()  # with an untied first token
     words = model.preprocessor.tokenizer.get_vocabulary()
     preprocessor = TupeCausalLMPreprocessor(TupeTokenizer(words), 24, add_start_token=False)
     with pytest.raises(ValueError, match="must be \\[CLS\\].*add_start_token=False"):
         TupeCausalLM(model.backbone, preprocessor)
 
 
-@pytest.mark.parametrize(
-    ("prompt", "max_length", "sentence"),
-    [
+def test_prompts_and_lengths_that_do_not_fit_are_refused(tensorflow):
+    for prompt, max_length, sentence in (
         ("", None, "must have at least one token"),
         (["the cat", "  "], None, "must have at least one token"),
         ("the cat " * LENGTH, None, "must be shorter than `max_length`.*is 24 here"),
         ("a cat", 3, "must be shorter than `max_length`.*is 3 here"),
         ("a cat", LENGTH + 1, "'tupe_r' end at max_sequence_length=24.*max_length=25"),
         ("a cat", 0, "must be a positive integer"),
-    ],
-)
-def test_prompts_and_lengths_that_do_not_fit_are_refused(prompt, max_length, sentence, tensorflow):
-    with pytest.raises(ValueError, match=sentence):
-        text_model().generate(prompt, max_length=max_length)
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            text_model().generate(prompt, max_length=max_length)
 
 
-@pytest.mark.parametrize(
-    ("mask", "sentence"),
-    [
+def test_prompts_of_ids_stand_on_the_left():
+    model = causal_lm(num_layers=1)
+    for mask, sentence in (
         ([[0, 0, 1, 1, 0]], "must stand on the left.*row 0 "),
         ([[1, 0, 0, 0, 0], [1, 0, 1, 0, 0]], "must stand on the left.*row 1 "),
         ([[1, 0, 0, 0, 0], [0, 0, 0, 0, 0]], "at least one token.*row 1"),
         ([[1, 1, 1, 1, 1]], "leave room for a token.*row 0.*5 tokens of 5"),
-    ],
-)
-def test_prompts_of_ids_stand_on_the_left(mask, sentence):
-    token_ids = random_ids(len(mask), 5).astype("int32")
-    given = {"token_ids": token_ids, "padding_mask": np.array(mask, "int32")}
-    with pytest.raises(ValueError, match=sentence):
-        causal_lm(num_layers=1).generate(given, stop_token_ids=None)
+    ):
+        given = inputs(random_ids(len(mask), 5))
+        with pytest.raises(ValueError, match=sentence):
+            model.generate({**given, "padding_mask": np.array(mask)}, stop_token_ids=None)
 
 
 @SAMPLERS

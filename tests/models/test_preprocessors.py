@@ -25,6 +25,7 @@ from keras_tupe.models import (
     TupeTextClassifier,
     TupeTextClassifierPreprocessor,
     TupeTokenizer,
+    __all__,
 )
 
 KINDS = ["wordpiece", "sentencepiece"]
@@ -43,10 +44,6 @@ def layer(request):
     return TupeTokenizer(sentencepiece=sentencepiece_model())
 
 
-def backbone(**options):
-    return TupeBackbone(150, 1, 2, 8, 8, "none", max_sequence_length=16, dropout=0.0, **options)
-
-
 def arrays(features):
     """Returns the tensors of a nested structure as lists."""
     return keras.tree.map_structure(lambda x: np.asarray(x).tolist(), features)
@@ -54,7 +51,7 @@ def arrays(features):
 
 # Every preprocessor
 
-PREPROCESSORS = [getattr(models, name) for name in models.__all__ if name.endswith("Preprocessor")]
+PREPROCESSORS = [getattr(models, name) for name in __all__ if name.endswith("Preprocessor")]
 
 
 def lengths(cls, length=16):
@@ -134,70 +131,53 @@ def test_what_is_no_text_is_refused_with_a_sentence(cls, layer):
 
 
 @pytest.mark.parametrize("cls", PREPROCESSORS)
-@pytest.mark.parametrize(
-    ("x", "sentence"),
-    [
+def test_pairs_that_do_not_fit_are_refused_with_a_sentence(cls, layer):
+    if cls in (TupeCausalLMPreprocessor, TupeSeq2SeqLMPreprocessor):
+        pytest.skip("one has no pairs, those of the other have names")
+    for x, sentence in (
         ((["a"], "b"), "two strings or two batches"),
         ((["a", "b"], ["c"]), "one size.*batches of 2 and 1 texts"),
         ((["a"], ["b"], ["c"]), "one text or a pair.*3 batches"),
         ([["a", "b"], ["c", "d"]], r"shape \(2, 2\)"),
-    ],
-)
-def test_pairs_that_do_not_fit_are_refused_with_a_sentence(cls, layer, x, sentence):
-    if cls in (TupeCausalLMPreprocessor, TupeSeq2SeqLMPreprocessor):
-        pytest.skip("one has no pairs, those of the other have names")
-    with pytest.raises(ValueError, match=sentence):
-        cls(layer, sequence_length=16)(x, y=None)
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            cls(layer, sequence_length=16)(x, y=None)
 
 
 # Rows
 
 
-def test_one_text_is_framed_and_padded(layer):
+def test_texts_and_pairs_are_framed_and_padded_as_the_vocabularys_kind_wants(layer):
+    start, end, pad = layer.start_token_id, layer.end_token_id, layer.pad_token_id
     features = TupeTextClassifierPreprocessor(layer, sequence_length=16)(FIRST)
     assert sorted(features) == ["padding_mask", "token_ids"]
     for row, mask, ids in zip(*map(np.asarray, features.values()), layer(FIRST), strict=True):
-        framed = [layer.start_token_id, *ids, layer.end_token_id]
-        assert row.tolist() == framed + [layer.pad_token_id] * (16 - len(framed))
-        assert mask.tolist() == [1] * len(framed) + [0] * (16 - len(framed))
+        assert row.tolist() == [start, *ids, end] + [pad] * (14 - len(ids))
+        assert mask.tolist() == [1] * (len(ids) + 2) + [0] * (14 - len(ids))
+    made = TupeTextClassifierPreprocessor(layer, sequence_length=64, segments=True)
+    features = arrays(made((FIRST, SECOND), y=None))
+    between = [end] * (2 if layer.kind == "sentencepiece" else 1)
+    for row, a, b in zip(features["token_ids"], layer(FIRST), layer(SECOND), strict=True):
+        framed = [start, *a, *between, *b, end]
+        assert row == framed + [pad] * (64 - len(framed))
+    assert list(map(sum, features["segment_ids"])) == [len(ids) + 1 for ids in layer(SECOND)]
 
 
-def test_pairs_are_framed_as_the_vocabularys_kind_wants(layer):
-    features = TupeTextClassifierPreprocessor(layer, sequence_length=64, segments=True)(
-        (FIRST, SECOND), y=None
-    )
-    between = [layer.end_token_id] * (2 if layer.kind == "sentencepiece" else 1)
-    for row, a, b in zip(arrays(features["token_ids"]), layer(FIRST), layer(SECOND), strict=True):
-        framed = [layer.start_token_id, *a, *between, *b, layer.end_token_id]
-        assert row == framed + [layer.pad_token_id] * (64 - len(framed))
-    segment_ids = arrays(features["segment_ids"])
-    expected = [len(ids) + 1 for ids in layer(SECOND)]
-    assert [sum(row) for row in segment_ids] == expected
-
-
-def test_long_text_is_cut_and_keeps_its_frame(layer):
+def test_long_texts_are_cut_by_turns_or_from_the_end_and_keep_their_frame(layer):
+    (ids,) = layer([" ".join(SENTENCES)])
     preprocess = TupeTextClassifierPreprocessor(layer, sequence_length=7)
-    (ids,) = layer(SENTENCES[:1])
-    assert len(ids) > 7
-    (row,) = arrays(preprocess(SENTENCES[:1])["token_ids"])
-    assert row == [layer.start_token_id, *ids[:5], layer.end_token_id]
-    preprocess.sequence_length = 9
-    (row,) = arrays(preprocess(SENTENCES[:1])["token_ids"])
-    assert row == [layer.start_token_id, *ids[:7], layer.end_token_id]
-
-
-def test_a_pair_is_cut_by_turns_or_from_its_end(layer):
-    long = " ".join(SENTENCES)
-    (ids,) = layer([long])
+    for preprocess.sequence_length in (7, 9):
+        (row,) = arrays(preprocess([" ".join(SENTENCES)])["token_ids"])
+        kept = ids[: preprocess.sequence_length - 2]
+        assert row == [layer.start_token_id, *kept, layer.end_token_id]
     frame = 4 if layer.kind == "sentencepiece" else 3
-    for truncate, first in (("round_robin", 3), ("waterfall", 5)):
-        preprocess = TupeTextClassifierPreprocessor(
-            layer, sequence_length=6 + frame, truncate=truncate
-        )
-        (row,) = arrays(preprocess(([long], [long]), y=None)["token_ids"])
+    for truncate, first in (("round_robin", 3), ("waterfall", 6)):
+        preprocess = TupeTextClassifierPreprocessor(layer, 6 + frame, truncate)
+        (row,) = arrays(preprocess(([" ".join(SENTENCES)],) * 2, y=None)["token_ids"])
         assert row[1 : 1 + first] == ids[:first]
-        if truncate == "round_robin":
-            assert row[-4:-1] == ids[:3]
+        assert row[-(7 - first) : -1] == ids[: 6 - first]
+    with pytest.raises(ValueError, match=r"room for 2 special tokens.*sequence_length=2"):
+        TupeTextClassifierPreprocessor(layer, sequence_length=2)(["text"])
 
 
 def test_masked_rows_can_be_put_back_together(layer):
@@ -219,12 +199,9 @@ def test_masked_rows_can_be_put_back_together(layer):
 
 def test_a_full_row_never_needs_more_slots_than_there_are(layer):
     for rate, length in ((0.15, 24), (0.3, 12), (1.0, 9), (0.01, 9)):
-        preprocess = TupeMaskedLMPreprocessor(
-            layer, sequence_length=length, mask_selection_rate=rate
-        )
-        roomy = TupeMaskedLMPreprocessor(
-            layer, sequence_length=length, mask_selection_rate=rate, mask_selection_length=length
-        )
+        given = {"sequence_length": length, "mask_selection_rate": rate}
+        preprocess = TupeMaskedLMPreprocessor(layer, **given)
+        roomy = TupeMaskedLMPreprocessor(layer, **given, mask_selection_length=length)
         keras.utils.set_random_seed(4)
         weights = np.asarray(roomy([" ".join(SENTENCES)] * 200)[2])
         assert weights.sum(1).max() == preprocess.num_predictions
@@ -243,21 +220,13 @@ def test_every_pass_has_other_masks_and_a_seed_the_same(layer):
     assert len({str(batch) for batch in first}) == 4
 
 
-def compiled(model):
-    """Compiles `model` for a few quick steps: a graph of it would take longer than it saves."""
-    model.compile(optimizer=keras.optimizers.Adam(0.02), run_eagerly=True)
-    return model
-
-
 @pytest.mark.parametrize("layer", FIRST_KIND, indirect=True)
 def test_a_classifier_fits_datasets_of_pairs_with_segments(layer):
-    model = compiled(
-        TupeTextClassifier(
-            backbone(num_segments=2),
-            2,
-            TupeTextClassifierPreprocessor(layer, sequence_length=16, segments=True),
-        )
-    )
+    preprocessor = TupeTextClassifierPreprocessor(layer, sequence_length=16, segments=True)
+    sizes = {"max_sequence_length": 16, "dropout": 0.0, "num_segments": 2}
+    model = TupeTextClassifier(TupeBackbone(150, 1, 2, 8, 8, "none", **sizes), 2, preprocessor)
+    # a graph would take longer than it saves
+    model.compile(optimizer=keras.optimizers.Adam(0.02), run_eagerly=True)
     dataset = tf.data.Dataset.from_tensor_slices(((FIRST, SECOND), LABELS)).batch(3)
     losses = model.fit(dataset, epochs=3, verbose=0).history["loss"]
     assert losses[-1] < losses[0]
@@ -279,24 +248,16 @@ def test_kerashub_finds_one_class_of_a_kind_and_an_encoder():
     assert set(found.values()) == {1}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
+def test_impossible_masks_are_refused_with_a_sentence():
+    for arguments, sentence in (
         ({"mask_selection_rate": 0}, "mask_selection_rate=0"),
         ({"mask_selection_rate": 1.5}, "mask_selection_rate=1.5"),
         ({"mask_selection_length": 0}, "mask_selection_length=0"),
         ({"mask_token_rate": 0.8, "random_token_rate": 0.3}, "together at most 1.*0.3"),
         ({"random_token_rate": -0.1}, "random_token_rate=-0.1"),
-    ],
-)
-def test_impossible_masks_are_refused_with_a_sentence(arguments, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        TupeMaskedLMPreprocessor(TupeTokenizer(), **arguments)
-
-
-def test_a_row_without_room_for_text_is_refused_with_a_sentence(layer):
-    with pytest.raises(ValueError, match=r"room for 2 special tokens.*sequence_length=2"):
-        TupeTextClassifierPreprocessor(layer, sequence_length=2)(["text"])
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            TupeMaskedLMPreprocessor(TupeTokenizer(), **arguments)
 
 
 def test_special_tokens_in_raw_text_are_text(layer):

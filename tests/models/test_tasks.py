@@ -19,24 +19,17 @@ TUPE_R = Case("tupe_r")
 NO_POOLER = pytest.mark.filterwarnings("ignore:Gradients do not exist for variables:UserWarning")
 
 
-def masked_lm(case=TUPE_R, dtype="float64", **kwargs):
-    model = TupeMaskedLM(encoder(case, dtype, **kwargs))
+def made(name, dtype="float64", num_layers=1, **kwargs):
+    """Returns a scrambled model without dropout, or with one for all, inputs and labels."""
+    backbone = encoder(TUPE_R, dtype, num_layers=num_layers, **kwargs)
+    given, labels = inputs(random_ids(3, 7)), np.array([0, 1, 2])
+    if name == "masked_lm":
+        model, labels = TupeMaskedLM(backbone), random_ids(3, 2, seed=3)
+        given["mask_positions"] = random_ids(3, 2).astype("int32") % 7
+    else:
+        model = TupeTextClassifier(backbone, 3, dropout=kwargs.get("dropout", 0.0))
     scramble(model.weights)
-    return model
-
-
-def classifier(dtype="float64", scale=0.4, **kwargs):
-    model = TupeTextClassifier(
-        encoder(TUPE_R, dtype, scale=scale, num_layers=1), num_classes=3, **kwargs
-    )
-    if scale:
-        scramble(model.weights)
-    return model
-
-
-def masked_inputs(batch=3, length=7, slots=2, seed=0):
-    where = np.random.default_rng(seed).integers(0, length, size=(batch, slots))
-    return {**inputs(random_ids(batch, length, seed)), "mask_positions": where.astype("int32")}
+    return model, given, labels
 
 
 def softmax(logits):
@@ -94,15 +87,14 @@ def test_kerashubs_class_loads_a_preset_of_ours(name, tmp_path, tensorflow):
 
 
 @pytest.mark.parametrize("pre_trained", [TupeMaskedLM, TupeMaskedPairLM])
-@pytest.mark.parametrize(
-    "name", ["masked_lm", "span_extractor", "text_classifier", "text_embedder"]
-)
-def test_the_encoder_of_a_preset_serves_other_tasks(name, pre_trained, tmp_path, tensorflow):
+def test_the_encoder_of_a_preset_serves_other_tasks(pre_trained, tmp_path, tensorflow):
     model = model_of(pre_trained)
     model.save_to_preset(str(tmp_path))
-    tuned = TASKS[name].from_preset(str(tmp_path), preprocessor=None, **TASKS[name].example_options)
-    for got, wanted in zip(tuned.backbone.weights, model.backbone.weights, strict=True):
-        np.testing.assert_array_equal(ops.convert_to_numpy(got), ops.convert_to_numpy(wanted))
+    for name in ("masked_lm", "span_extractor", "text_classifier", "text_embedder"):
+        given = {"preprocessor": None, **TASKS[name].example_options}
+        tuned = TASKS[name].from_preset(str(tmp_path), **given)
+        for got, wanted in zip(tuned.backbone.weights, model.backbone.weights, strict=True):
+            np.testing.assert_array_equal(ops.convert_to_numpy(got), ops.convert_to_numpy(wanted))
 
 
 @NO_POOLER
@@ -124,94 +116,59 @@ def test_the_loss_is_the_sum_of_weighted_means_of_cross_entropies(name, tensorfl
     assert found["loss"] == pytest.approx(wanted, rel=1e-4)
 
 
-# Masked language modeling
-
-
-def test_masked_lm_applies_its_head_to_the_last_hidden_states():
-    model = masked_lm()
-    given = masked_inputs()
-    hidden_states = model.backbone({k: given[k] for k in ("token_ids", "padding_mask")})
-    wanted = model.head(hidden_states["sequence_output"], mask_positions=given["mask_positions"])
-    np.testing.assert_allclose(
-        answer(model, given), ops.convert_to_numpy(wanted), atol=in_float64(1e-12)
-    )
-    assert model.head.token_embedding is model.backbone.token_embedding
-    assert len(model.weights) == len(model.backbone.weights) + 5
-
-
 @NO_POOLER
 def test_a_batch_without_masked_tokens_has_a_finite_loss_and_changes_nothing():
-    model = masked_lm(dtype="float32")
+    model, given, labels = made("masked_lm", "float32")
     model.compile(keras.optimizers.SGD(1.0))
-    before = answer(model, masked_inputs())
-    nothing = np.zeros((3, 2), "float32")
-    loss = model.train_on_batch(masked_inputs(), random_ids(3, 2), sample_weight=nothing)
+    before = answer(model, given)
+    loss = model.train_on_batch(given, labels, sample_weight=np.zeros((3, 2), "float32"))
     assert np.ravel(loss)[0] == 0
-    np.testing.assert_array_equal(answer(model, masked_inputs()), before)
+    np.testing.assert_array_equal(answer(model, given), before)
 
 
 # The last block in training
 
 
-def short_and_whole(name, monkeypatch, normalize_first):
-    """Returns, for training as it is and on all of the encoder's outputs: outputs and new weights
-    of a step, and the lengths that the last feed-forward network saw."""
-    given = masked_inputs(length=7, slots=2)
-    found = []
-    for whole in (False, True):
-        kwargs = {"num_layers": 2, "normalize_first": normalize_first}
-        backbone = encoder(TUPE_R, "float64", **kwargs)
-        if name == "masked_lm":
-            model, labels = TupeMaskedLM(backbone), random_ids(3, 2, seed=3)
-        else:
-            model, labels = TupeTextClassifier(backbone, 3, dropout=0.0), np.array([0, 1, 2])
-            given = {name: given[name] for name in ("token_ids", "padding_mask")}
-        scramble(model.weights)
-        if whole:
-            monkeypatch.setattr(type(model), "_trained", lambda *_: None)
-        last, seen = backbone.get_layer("block_1").output_dense, []
+def trained_step(name, monkeypatch, whole, normalize_first):
+    """Returns the outputs of a training step, the new weights, and which lengths the last
+    feed-forward network saw, as it is or on all of the encoder's outputs."""
+    model, given, labels = made(name, num_layers=2, normalize_first=normalize_first)
+    if whole:
+        monkeypatch.setattr(type(model), "_trained", lambda *_: None)
+    last, seen = model.backbone.get_layer("block_1").output_dense, []
 
-        def call(x, call=last.call, seen=seen, **kwargs):
-            seen.append(tuple(x.shape))
-            return call(x, **kwargs)
+    def call(x, call=last.call, **kwargs):
+        seen.append(tuple(x.shape))
+        return call(x, **kwargs)
 
-        monkeypatch.setattr(last, "call", call)
-        outputs = ops.convert_to_numpy(model(given, training=True))
-        lengths = {shape[1] for shape in seen}
-        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        model.compile(keras.optimizers.SGD(1.0), loss=loss, run_eagerly=True)
-        model.train_on_batch(given, labels)
-        weights = [ops.convert_to_numpy(weight) for weight in model.trainable_weights]
-        found.append((outputs, weights, lengths))
-    return found
+    monkeypatch.setattr(last, "call", call)
+    outputs = ops.convert_to_numpy(model(given, training=True))
+    lengths = {shape[1] for shape in seen}
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.SGD(1.0), loss=loss, run_eagerly=True)
+    model.train_on_batch(given, labels)
+    return [outputs, *map(ops.convert_to_numpy, model.trainable_weights)], lengths
 
 
 @NO_POOLER
 @pytest.mark.parametrize("normalize_first", [False, True])
-@pytest.mark.parametrize("name", ["masked_lm", "classifier"])
+@pytest.mark.parametrize(("name", "places"), [("masked_lm", 2), ("classifier", 1)])
 def test_training_computes_no_more_of_the_last_block_than_is_needed(
-    name, normalize_first, monkeypatch
+    name, places, normalize_first, monkeypatch
 ):
-    (outputs, weights, lengths), whole = short_and_whole(name, monkeypatch, normalize_first)
-    np.testing.assert_allclose(outputs, whole[0], atol=in_float64(1e-12))
-    for got, wanted in zip(weights, whole[1], strict=True):
-        np.testing.assert_allclose(got, wanted, atol=in_float64(1e-11))
-    assert lengths == {2 if name == "masked_lm" else 1}
-    assert whole[2] == {7}
+    found, lengths = trained_step(name, monkeypatch, False, normalize_first)
+    wanted, all_lengths = trained_step(name, monkeypatch, True, normalize_first)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, atol=in_float64(1e-11))
+    assert (lengths, all_lengths) == ({places}, {7})
 
 
 @pytest.mark.parametrize("name", ["masked_lm", "classifier"])
 def test_every_dropout_of_the_encoder_drops_in_training(name):
-    backbone = encoder(TUPE_R, "float64", num_layers=2, dropout=0.5)
-    model = (
-        TupeMaskedLM(backbone)
-        if name == "masked_lm"
-        else TupeTextClassifier(backbone, 3, dropout=0.5)
-    )
-    scramble(model.weights)
+    model, given, _ = made(name, num_layers=2, dropout=0.5)
     dropouts = [layer for layer in model._flatten_layers() if hasattr(layer, "seed_generator")]
     before = [ops.convert_to_numpy(layer.seed_generator.state) for layer in dropouts]
-    model(masked_inputs() if name == "masked_lm" else inputs(random_ids(3, 7)), training=True)
+    model(given, training=True)
     after = [ops.convert_to_numpy(layer.seed_generator.state) for layer in dropouts]
     assert len(dropouts) == 7 + (name == "classifier")
     assert all((x != y).any() for x, y in zip(before, after, strict=True))
@@ -224,68 +181,46 @@ def test_the_encoder_answers_at_the_positions_that_are_asked_for():
     whole = ops.convert_to_numpy(model(given)["sequence_output"])
     wanted = np.take_along_axis(whole, where[..., None], axis=1)
     assert list(found) == ["sequence_output"]
-    np.testing.assert_allclose(
-        ops.convert_to_numpy(found["sequence_output"]), wanted, atol=in_float64(1e-12)
-    )
+    np.testing.assert_allclose(found["sequence_output"], wanted, atol=in_float64(1e-12))
     symbolic = {name: keras.Input((7,), dtype="int32") for name in given}
     spec = model(symbolic, output_positions=keras.Input((2,), dtype="int32"))
     assert spec["sequence_output"].shape == (None, 2, model.hidden_dim)
-
-
-@pytest.mark.parametrize(
-    ("where", "error", "sentence"),
-    [
-        (np.array([[7], [0], [0]]), ValueError, "`output_positions` must lie in"),
-        (np.array([[-1], [0], [0]]), ValueError, "`output_positions` must lie in"),
-        (np.array([[1], [0]]), ValueError, "must have the shape .batch, number of positions"),
-        (np.array([1, 0, 0]), ValueError, "must have the shape .batch, number of positions"),
-        (np.array([[0.5], [0], [0]]), TypeError, "`output_positions` must hold integers"),
-    ],
-)
-def test_output_positions_that_are_none_are_refused(where, error, sentence):
-    with pytest.raises(error, match=sentence):
-        encoder(TUPE_R, "float64", num_layers=1)(inputs(random_ids(3, 7)), output_positions=where)
+    for where, sentence in (
+        ([[7], [0], [0]], "must lie in"),
+        ([[-1], [0], [0]], "must lie in"),
+        ([[1], [0]], "must have the shape .batch, number of positions"),
+        ([1, 0, 0], "must have the shape .batch, number of positions"),
+        ([[0.5], [0], [0]], "must hold integers"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=f"`output_positions` {sentence}"):
+            model(given, output_positions=np.array(where))
 
 
 # Classification
 
 
 def test_the_classifier_is_a_linear_layer_over_the_pooled_output():
-    model = classifier(dropout=0.5)
-    given = inputs(random_ids(3, 7), lengths=[7, 4, 1])
+    model, given, _ = made("classifier", dropout=0.5)
     pooled = ops.convert_to_numpy(model.backbone(given)["pooled_output"])
-    dense = model.get_layer("logits")
-    kernel, bias = (ops.convert_to_numpy(weight) for weight in (dense.kernel, dense.bias))
+    kernel, bias = map(ops.convert_to_numpy, model.get_layer("logits").weights)
     np.testing.assert_allclose(answer(model, given), pooled @ kernel + bias, atol=in_float64(1e-12))
     trained = ops.convert_to_numpy(model(given, training=True))
     assert np.abs(trained - answer(model, given)).max() > 1e-3
-
-
-def test_slots_of_the_optimizer_are_there_before_the_first_step_is_traced():
-    model = classifier("float32", scale=None)
-    model.compile("adamw", "mse")
+    model.compile("adamw", "mse")  # slots are there before the first step is traced
     model.make_train_function()
     assert model.optimizer.built
 
 
-def test_fit_evaluate_and_predict_take_arrays(tensorflow):
-    model = TupeTextClassifier(encoder(Case("none"), "float32", num_layers=1), num_classes=3)
-    model.compile(jit_compile=False)  # else as it comes
-    given, labels = inputs(random_ids(6, 7)), np.array([0, 1, 2, 0, 1, 2])
-    history = model.fit(given, labels, batch_size=4, epochs=2, verbose=0).history
-    assert len(history["loss"]) == 2
-    assert np.isfinite(history["loss"]).all()
-    model.evaluate(given, labels, verbose=0)
-    np.testing.assert_allclose(
-        model.predict(given, verbose=0), answer(model, given), rtol=0, atol=1e-5
-    )
-
-
 def test_an_activation_turns_logits_into_chances_and_is_saved(tmp_path):
-    model = classifier("float32", activation="softmax")
-    given = inputs(random_ids(3, 7))
+    model = TupeTextClassifier(encoder(TUPE_R, "float32", num_layers=1), 3, activation="softmax")
+    given, labels = inputs(random_ids(6, 7)), np.array([0, 1, 2, 0, 1, 2])
     np.testing.assert_allclose(answer(model, given).sum(-1), 1, atol=1e-6)
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     assert loaded.get_config() == model.get_config()
     np.testing.assert_array_equal(answer(loaded, given), answer(model, given))
+    found = loaded.predict(given, verbose=0)
+    np.testing.assert_allclose(found, answer(model, given), rtol=0, atol=1e-5)
+    loaded.compile(jit_compile=False)
+    history = loaded.fit(given, labels, batch_size=4, epochs=2, verbose=0).history["loss"]
+    assert np.isfinite([*history, *loaded.evaluate(given, labels, verbose=0)]).all()

@@ -96,7 +96,7 @@ def test_dropout_acts_in_training_only_and_everywhere():
     assert min(np.abs(one - still).max(), np.abs(one - other).max()) > 1e-3
 
 
-def test_token_ids_may_be_of_any_integer_type_and_masks_booleans_and_batches_empty():
+def test_ids_of_any_integer_type_masks_of_booleans_and_batches_of_any_length_are_taken():
     model = shared_encoder(TUPE_R)
     given = inputs(random_ids(2, 7), lengths=[7, 3])
     wanted = outputs(model, given)
@@ -104,9 +104,6 @@ def test_token_ids_may_be_of_any_integer_type_and_masks_booleans_and_batches_emp
         same = zip(given, map(np.ndarray.astype, given.values(), dtypes), strict=True)
         np.testing.assert_array_equal(outputs(model, dict(same))[0], wanted[0])
     assert [x.shape for x in outputs(model, inputs(np.zeros((0, 7))))] == [(0, 7, 10), (0, 10)]
-
-
-def test_predict_equals_a_call_for_one_model_at_several_lengths():
     model = encoder(TUPE_R, "float32", num_layers=1)
     for length in (7, 1, 17):
         given = inputs(random_ids(3, length), lengths=[length, 1, max(1, length - 1)])

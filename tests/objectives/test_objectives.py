@@ -114,15 +114,8 @@ def test_operations_of_replaced_tokens_are_those_of_two_encoders():
     sizes |= {"vocabulary_size": 50}
     record = objectives.get("replaced_token")
     rows = {"batch_size": 3, "length": 20}
-    generator = step_flops(
-        num_layers=2,
-        hidden_dim=4,
-        intermediate_dim=8,
-        vocabulary_size=50,
-        num_slots=3,
-        embedding_dim=8,
-        **rows,
-    )
+    half = {"num_layers": 2, "hidden_dim": 4, "intermediate_dim": 8, "embedding_dim": 8}
+    generator = step_flops(**half, vocabulary_size=50, num_slots=3, **rows)
     # the discriminator: no vocabulary, but a logit of each of 20 tokens
     trunk = {name: sizes[name] for name in ("num_layers", "hidden_dim", "intermediate_dim")}
     discriminator = step_flops(**trunk, vocabulary_size=1, num_slots=20, **rows)
@@ -146,14 +139,6 @@ def test_operations_of_denoising_are_those_of_encoder_decoder_and_head():
     assert wanted - fewer == 3 * 2 * rows * 2 * sum(a * b * c for a, b, c in block + across)
 
 
-def test_options_of_noise_reach_the_rule():
-    options = {"infill_share": 0.5, "mean_span": 7.0, "permute_sentences": False}
-    rule = objectives.get("seq2seq").rule(MadeUp(), options)
-    assert {name: getattr(rule, name) for name in options} == options
-    assert (rule.frame_ids, rule.stop_ids) == ((0, 2, 3), (7,))
-    assert set(objectives.get("seq2seq").options) == set(options)
-
-
 def test_perplexities_are_of_tokens_and_of_characters():
     record = objectives.get("causal_lm")
     numbers = record.numbers(2.0, 4.0)
@@ -162,10 +147,15 @@ def test_perplexities_are_of_tokens_and_of_characters():
     assert objectives.get("masked_lm").numbers(2.0, 4.0) == {}
 
 
-@pytest.mark.parametrize("name", ["masked_lm", "next_sentence", "sentence_order"])
-def test_options_of_masks_reach_the_rule(name):
+def test_options_reach_the_rule():
+    options = {"infill_share": 0.5, "mean_span": 7.0, "permute_sentences": False}
+    rule = objectives.get("seq2seq").rule(MadeUp(), options)
+    assert {name: getattr(rule, name) for name in options} == options
+    assert (rule.frame_ids, rule.stop_ids) == ((0, 2, 3), (7,))
+    assert set(objectives.get("seq2seq").options) == set(options)
     options = {"mask_rate": 0.4, "whole_word": False, "mask_special": True}
-    rule = objectives.get(name).rule(MadeUp(), options)
-    masking = getattr(rule, "masking", rule)
-    assert (masking.rate, masking.mask_special) == (0.4, True)
-    assert masking.num_slots(10) == 4
+    for name in ("masked_lm", "next_sentence", "sentence_order"):
+        rule = objectives.get(name).rule(MadeUp(), options)
+        masking = getattr(rule, "masking", rule)
+        assert (masking.rate, masking.mask_special) == (0.4, True)
+        assert masking.num_slots(10) == 4

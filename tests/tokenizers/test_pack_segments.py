@@ -36,10 +36,7 @@ def test_sentencepiece_rows_are_tupes():
     assert ids.tolist() == [[0, 20, 21, 2, 2, 30, 2, 1, 1]]
     assert mask.tolist() == [[1] * 7 + [0] * 2]
     assert segment_ids.tolist() == [[0, 0, 0, 0, 0, 1, 1, 0, 0]]
-
-
-def test_one_text_is_one_segment():
-    ids, _, segment_ids = pack("sentencepiece", [[20], []], length=4)
+    ids, _, segment_ids = pack("sentencepiece", [[20], []], length=4)  # one text
     assert ids.tolist() == [[0, 20, 2, 1], [0, 2, 1, 1]]
     assert not segment_ids.any()
 
@@ -82,20 +79,17 @@ def test_a_row_holds_as_much_of_both_texts_as_fits(lengths, room, kind, truncate
             assert len(kept_a) == min(a, room)
 
 
-@pytest.mark.parametrize(
-    ("segments", "options", "sentence"),
-    [
+def test_rows_that_cannot_be_packed_are_refused_with_a_sentence():
+    for segments, options, sentence in (
         (([[20]],), {"length": 2}, "room for 2 special tokens.*sequence_length=2"),
         (([[20]], [[30]]), {"length": 4}, "room for 3 special tokens.*sequence_length=4"),
         (([[20]], [[30], [31]]), {"length": 9}, "one size.*batches of 1 and 2 texts"),
         (([[20]],) * 3, {"length": 9}, "one text or a pair.*Received: 3 batches"),
         ((), {"length": 9}, "one text or a pair.*Received: 0 batches"),
         (([[20]],), {"length": 9, "truncate": "left"}, "truncate='left'"),
-    ],
-)
-def test_rows_that_cannot_be_packed_are_refused_with_a_sentence(segments, options, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        pack("wordpiece", *segments, **options)
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            pack("wordpiece", *segments, **options)
 
 
 @pytest.mark.parametrize("kind", ["wordpiece", "sentencepiece"])

@@ -3,21 +3,15 @@
 import pytest
 from tiny_vocabularies import TUPE_TOKENS, sentencepiece_model
 
-from keras_tupe._vocabulary_files import (
-    CONTROL,
-    UNKNOWN,
-    USER_DEFINED,
-    parse_sentencepiece,
-    piece_field,
-)
+from keras_tupe import _vocabulary_files as files
 from keras_tupe.tokenizers import SentencePieceBpe
 
 
 def changed_model(change):
     """Returns the bytes of the tiny model with `change(piece)` for each of its pieces."""
-    fields, pieces, _ = parse_sentencepiece(sentencepiece_model())
+    fields, pieces, _ = files.parse_sentencepiece(sentencepiece_model())
     others = [whole for number, _, whole in fields if number != 1]
-    return b"".join([*(piece_field(change(piece)) for piece in pieces), *others])
+    return b"".join([*(files.piece_field(change(piece)) for piece in pieces), *others])
 
 
 def test_the_special_tokens_have_tupes_ids():
@@ -28,10 +22,10 @@ def test_the_special_tokens_have_tupes_ids():
 
 
 @pytest.mark.parametrize("token", TUPE_TOKENS)
-@pytest.mark.parametrize("kind", [1, USER_DEFINED, CONTROL])
+@pytest.mark.parametrize("kind", [1, files.USER_DEFINED, files.CONTROL])
 def test_special_tokens_of_any_type_are_never_found_in_plain_text(token, kind):
     if token == "<unk>":
-        kind = UNKNOWN  # SentencePiece insists
+        kind = files.UNKNOWN  # SentencePiece insists
 
     def change(piece):
         return piece._replace(kind=kind) if piece.text == token else piece
@@ -88,22 +82,13 @@ def test_nothing_is_cut_off_at_a_zero_byte():
     assert behind_a_zero[-len(dog) :] == dog
 
 
-@pytest.mark.parametrize("content", [b"", b"garbage", b"<!DOCTYPE html>", b"\x00" * 64])
-def test_what_is_no_model_is_refused_with_a_sentence(content, tmp_path):
-    with pytest.raises(ValueError, match=rf"not a SentencePiece model.*{len(content)} bytes"):
-        SentencePieceBpe(content)
-    path = tmp_path / "model.spm"
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match="not a SentencePiece model"):
-        SentencePieceBpe(path)
-
-
-def test_a_model_cut_short_is_refused_with_a_sentence():
-    model = sentencepiece_model()
-    with pytest.raises(ValueError, match="not a SentencePiece model"):
-        SentencePieceBpe(model[: len(model) // 2])
-
-
-def test_a_list_of_pieces_is_no_model():
+def test_what_is_no_whole_model_is_refused_with_a_sentence(tmp_path):
+    model, path = sentencepiece_model(), tmp_path / "model.spm"
+    for content in (b"", b"garbage", b"<!DOCTYPE html>", b"\x00" * 64, model[: len(model) // 2]):
+        path.write_bytes(content)
+        for given in (content, path):
+            sentence = rf"not a SentencePiece model.*{len(content)} bytes"
+            with pytest.raises(ValueError, match=sentence):
+                SentencePieceBpe(given)
     with pytest.raises(TypeError, match=r"must be bytes or the path.*Received: list"):
         SentencePieceBpe(["<s>"])

@@ -1,5 +1,7 @@
 """What is special to WordPiece."""
 
+import itertools
+
 import pytest
 from tiny_vocabularies import BERT_TOKENS
 
@@ -26,16 +28,16 @@ def test_text_touching_a_mask_is_cut_as_if_there_were_a_space():
     assert rows == [[5, 4, 1, 11], [1, 1, 1], [4, 6]]
 
 
-@pytest.mark.parametrize("missing", BERT_TOKENS)
-def test_a_vocabulary_without_a_special_token_is_refused_by_name(missing):
-    pieces = [piece for piece in PIECES if piece != missing]
-    with pytest.raises(ValueError, match=rf"lacks \['\{missing[:-1]}\]'\].*Received: "):
-        WordPiece(pieces)
-
-
-@pytest.mark.parametrize(
-    ("pieces", "error", "sentence"),
-    [
+def test_a_broken_vocabulary_is_refused_with_a_sentence():
+    for pieces, error, sentence in (
+        *(
+            (
+                [x for x in PIECES if x != token],
+                ValueError,
+                rf"lacks \['\{token[:-1]}\]'\].*Received",
+            )
+            for token in BERT_TOKENS
+        ),
         ([*PIECES, "cat", "the"], ValueError, r"once.*repeated pieces \['the', 'cat'\]"),
         ([*PIECES, ""], ValueError, r"at least one character.*'' at position 12"),
         ([*PIECES, "two words"], ValueError, "no white space.*'two words' at position 12"),
@@ -44,28 +46,21 @@ def test_a_vocabulary_without_a_special_token_is_refused_by_name(missing):
         ([*PIECES, 7], TypeError, "must hold strings.*int at position 12"),
         ([*PIECES, "##" + "s" * 257], ValueError, "at most 256 bytes"),
         ([], ValueError, r"lacks \['\[CLS\]', '\[SEP\]', '\[PAD\]', '\[MASK\]', '\[UNK\]'\]"),
-    ],
-)
-def test_a_broken_vocabulary_is_refused_with_a_sentence(pieces, error, sentence):
-    with pytest.raises(error, match=sentence):
-        WordPiece(pieces)
+        ([*BERT_TOKENS, "##"], ValueError, "pieces that words are made of: .*Received: 6 pieces"),
+    ):
+        with pytest.raises(error, match=sentence):
+            WordPiece(pieces)
 
 
 def test_the_longest_piece_is_taken():
     assert WordPiece([*PIECES, "##" + "s" * 256]).vocabulary_size == 13
 
 
-@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-@pytest.mark.parametrize("byte_order_mark", [b"", b"\xef\xbb\xbf"])
-@pytest.mark.parametrize("is_last_line_ended", [True, False])
-def test_vocabulary_files_of_every_system_are_read_alike(
-    tmp_path, line_end, byte_order_mark, is_last_line_ended
-):
-    pieces = [*PIECES, "\u5b57"]
-    text = line_end.join(pieces) + (line_end if is_last_line_ended else "")
-    path = tmp_path / "vocabulary.txt"
-    path.write_bytes(byte_order_mark + text.encode())
-    assert WordPiece(path).pieces == pieces
+def test_vocabulary_files_of_every_system_are_read_alike(tmp_path):
+    pieces, path = [*PIECES, "\u5b57"], tmp_path / "vocabulary.txt"
+    for line_end, mark, last in itertools.product(("\n", "\r\n"), (b"", b"\xef\xbb\xbf"), (0, 1)):
+        path.write_bytes(mark + (line_end.join(pieces) + line_end * last).encode())
+        assert WordPiece(path).pieces == pieces
 
 
 def test_a_file_that_is_not_utf_8_is_refused_by_name(tmp_path):
@@ -79,8 +74,3 @@ def test_the_example_of_berts_own_tests_is_cut_as_there():
     pieces = ["[UNK]", "[CLS]", "[SEP]", "want", "##want", "##ed", "wa", "un", "runn", "##ing", ","]
     op = WordPiece([*pieces, "[PAD]", "[MASK]"])
     assert op.tokenize(["UNwant\u00e9d,running"]).to_list() == [[7, 4, 5, 10, 8, 9]]
-
-
-def test_a_vocabulary_without_a_piece_to_begin_a_word_with_is_refused():
-    with pytest.raises(ValueError, match=r"pieces that words are made of: .*Received: 6 pieces"):
-        WordPiece(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "##"])

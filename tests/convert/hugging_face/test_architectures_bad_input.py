@@ -71,11 +71,8 @@ def test_each_weight_once_missing_once_bent_once_left_over(kind, step, tmp_path)
         def missing(weights, name=name):
             return {key: x for key, x in weights.items() if key != name}
 
-        def bent(weights, name=name):
-            return {**weights, name: weights[name][..., :-1].copy()}
-
-        def whole_numbers(weights, name=name):
-            return {**weights, name: weights[name].astype("int32")}
+        def other(change, name=name):
+            return lambda weights: {**weights, name: change(weights[name])}
 
         short = re.escape(name.removeprefix(f"{CONVERTERS[kind].prefix}.").partition("in_proj")[0])
         short = short.partition("c_attn")[0]
@@ -85,8 +82,8 @@ def test_each_weight_once_missing_once_bent_once_left_over(kind, step, tmp_path)
             assert re.search(f"{short}.*missing|must be of one encoder", said), name
         else:
             assert len(now[1].new) > len(report.new), name
-        refused(kind, tmp_path / f"bent {number}", short, weights=bent)
-        refused(kind, tmp_path / f"whole {number}", short, weights=whole_numbers)
+        for what, change in {"bent": lambda x: x[..., :-1].copy(), "whole": np.int32}.items():
+            refused(kind, tmp_path / f"{what} {number}", short, weights=other(change))
     more = {"weights": lambda weights: {**weights, "more.weight": np.zeros(3, "float32")}}
     refused(kind, tmp_path / "more", "more.weight: left over", **more)
     short = names[0].removeprefix(f"{CONVERTERS[kind].prefix}.")
@@ -180,13 +177,10 @@ def test_a_configuration_of_something_else_is_named(kind, config, expected, tmp_
     refused(kind, tmp_path / "changed", re.escape(expected), config=config)
 
 
-def test_all_problems_of_a_configuration_are_named_at_once(tmp_path):
+def test_all_problems_of_a_configuration_are_named_at_once_and_options_of_others(tmp_path):
     changes = {"hidden_act": "relu", "layer_norm_eps": 0, "is_decoder": True, "auto_map": {"a": 1}}
     message = refused("bert", tmp_path / "bert", "hidden_act", config=changes)
     assert all(name in message for name in changes)
-
-
-def test_options_of_another_architecture_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"no option `num_globl`\. Did you mean 'num_global'"):
         from_hf(GOLDEN / "longformer", num_globl=1)
     for number in (-1, 1.5, True):
@@ -208,43 +202,29 @@ def test_constants_and_copies_are_compared(tmp_path):
         refused(kind, tmp_path / f"{kind} {name}", expected, weights=moved)
 
 
-@pytest.mark.parametrize(
-    ("kind", "changes", "expected"),
-    [
+OPTIONS = "position_options"
+WINDOWS = {"attention_pattern": "sliding_window", "pattern_options": {"window": 2, "every": 2}}
+RELEASED = {"position": "deberta", OPTIONS: {"variant": "released"}, "zero_padded_embeddings": True}
+SHARED = {"position": "qkr_4", OPTIONS: {"share_heads": True, "k": 3}}
+
+
+def test_what_theirs_cannot_do_is_named(tmp_path):
+    for kind, changes, expected in (
         (None, {"position": "tupe_r"}, "position='tupe_r' must be 'absolute'"),
         ("bert", {"position": "shaw"}, "share_heads=False must be True"),
-        (
-            "bert",
-            {"position": "qkr_4", "position_options": {"share_heads": True, "k": 3}},
-            "k=3 must be None",
-        ),
-        (None, {"position": "bert_r", "position_options": {"cls": "untied"}}, "cls='untied' must"),
-        ("mpnet", {"position": "bert_r", "position_options": {"num_buckets": 8}}, "must be 32"),
+        ("bert", SHARED, "k=3 must be None"),
+        (None, {"position": "bert_r", OPTIONS: {"cls": "untied"}}, "cls='untied' must"),
+        ("mpnet", {"position": "bert_r", OPTIONS: {"num_buckets": 8}}, "must be 32"),
         ("deberta", {"position": "deberta"}, "'paper' must be 'released'"),
-        (None, {"position": "rope", "position_options": {"theta": 500.0}}, "theta=500.0 must be"),
+        (None, {"position": "rope", OPTIONS: {"theta": 500.0}}, "theta=500.0 must be"),
         ("albert", {"position": "absolute"}, "embedding_dim=None must be 12"),
         ("gpt2", {"position": "absolute"}, "attention_pattern='full' must be 'causal'"),
-        (
-            "longformer",
-            {"attention_pattern": "sliding_window", "pattern_options": {"window": 2, "every": 2}},
-            "every=2 must be None",
-        ),
-        (
-            "deberta",
-            {
-                "position": "deberta",
-                "position_options": {"variant": "released"},
-                "zero_padded_embeddings": True,
-                "num_groups": 1,
-            },
-            "num_groups=1 must be None",
-        ),
-    ],
-)
-def test_what_theirs_cannot_do_is_named(kind, changes, expected, tmp_path):
-    backbone = TupeBackbone(13, 2, 3, 12, 8, **{"position": "absolute", **changes})
-    with pytest.raises(ValueError, match=re.escape(expected)):
-        to_hf(backbone, tmp_path / "theirs", kind)
+        ("longformer", WINDOWS, "every=2 must be None"),
+        ("deberta", {**RELEASED, "num_groups": 1}, "num_groups=1 must be None"),
+    ):
+        backbone = TupeBackbone(13, 2, 3, 12, 8, **{"position": "absolute", **changes})
+        with pytest.raises(ValueError, match=re.escape(expected)):
+            to_hf(backbone, tmp_path / "theirs", kind)
     assert list(tmp_path.iterdir()) == []
 
 

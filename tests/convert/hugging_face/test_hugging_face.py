@@ -33,29 +33,19 @@ def test_a_model_without_segments_gets_segments_that_change_nothing(tmp_path):
     check_equal(outputs(again, inputs), outputs(model, ours))
 
 
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory):
-    """What a checkpoint of today, in one file, gives: path of a weight -> array."""
-    return values(from_hf(write_hf(tmp_path_factory.mktemp("plain") / "bert"))[0])
-
-
-def test_weights_in_torchs_format_are_the_same(tmp_path):
+def test_weights_may_be_in_torchs_format_or_in_parts(tmp_path):
+    (tmp_path / "torch").mkdir()
     for file in ("config.json", "pytorch_model.bin"):
-        shutil.copy(GOLDEN / "bert_absolute" / file, tmp_path / file)
-    found, expected = read_hf_weights(tmp_path), read_hf_weights(GOLDEN / "bert_absolute")
+        shutil.copy(GOLDEN / "bert_absolute" / file, tmp_path / "torch")
+    found, expected = (read_hf_weights(x) for x in (tmp_path / "torch", GOLDEN / "bert_absolute"))
     check_equal(found, expected)
-    assert len(from_hf(tmp_path)[1].kept) == len(expected)
-
-
-def test_weights_in_parts_are_put_together(plain, tmp_path):
+    assert len(from_hf(tmp_path / "torch")[1].kept) == len(expected)
     folder = write_hf(tmp_path / "bert")
+    plain, weights = values(from_hf(folder)[0]), released_weights()
     (folder / "model.safetensors").unlink()
-    files = {
-        name: f"model-0000{1 + index % 2}-of-00002.safetensors"
-        for index, name in enumerate(sorted(released_weights()))
-    }
+    files = {name: f"model-{len(name) % 2}.safetensors" for name in weights}
     for file in set(files.values()):
-        part = {name: value for name, value in released_weights().items() if files[name] == file}
+        part = {name: value for name, value in weights.items() if files[name] == file}
         safetensors.numpy.save_file(part, folder / file)
     index = {"metadata": {"total_size": 0}, "weight_map": files}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
@@ -101,12 +91,9 @@ def test_global_tokens_with_the_same_projections_get_copies(tmp_path):
     assert_close(found[1], found[0], 1e-6)
 
 
-def test_one_window_may_be_written_as_a_number(tmp_path):
+def test_a_window_may_be_a_number_and_an_inner_width_four_times_the_outer(tmp_path):
     model, _ = from_hf(golden_copy("longformer", tmp_path / "long", {"attention_window": 8}))
     assert model.backbone.pattern_options["window"] == 4
-
-
-def test_the_inner_width_is_four_times_the_outer_unless_given(tmp_path):
     folder = golden_copy("gpt2", tmp_path / "gpt2", {"n_inner": None})
     with pytest.raises(ValueError, match=r"c_fc.weight: shape \(12, 20\), expected \(12, 48\)"):
         from_hf(folder)

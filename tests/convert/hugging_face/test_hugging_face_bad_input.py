@@ -19,47 +19,39 @@ def refused(folder, error=ValueError):
     return message
 
 
-@pytest.mark.parametrize("name", ["config.json", "vocab.txt", "model.safetensors"])
-def test_a_link_to_a_file_elsewhere_is_refused_and_not_quoted(name, tmp_path):
-    folder = write_hf(tmp_path / "bert")
+def test_a_link_to_a_file_elsewhere_is_refused_and_not_quoted(tmp_path):
     (tmp_path / "secret").write_text("[PAD]\nthe secret\nthe secret\n")
-    (folder / name).unlink(missing_ok=True)
-    (folder / name).symlink_to(tmp_path / "secret")
-    message = refused(folder)
-    assert "a link to elsewhere" in message
-    assert "the secret" not in message
+    for name in ("config.json", "vocab.txt", "model.safetensors"):
+        folder = write_hf(tmp_path / name)
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(tmp_path / "secret")
+        message = refused(folder)
+        assert "a link to elsewhere" in message
+        assert "the secret" not in message
 
 
-def test_weights_that_are_not_numbers_are_refused(tmp_path):
-    weights = released_weights(**{WORDS: np.full((11, 6), np.nan, "f")})
-    assert "NaN or infinite" in refused(write_hf(tmp_path / "bert", weights=weights))
-
-
-def test_a_folder_without_its_files_is_named(tmp_path):
+def test_a_folder_without_its_files_or_with_damaged_ones_is_named(tmp_path):
     assert "config.json" in refused(tmp_path / "nowhere", FileNotFoundError)
+    weights = released_weights(**{WORDS: np.full((11, 6), np.nan, "f")})
+    assert "NaN or infinite" in refused(write_hf(tmp_path / "nan", weights=weights))
+    folder = write_hf(tmp_path / "vocabulary", pieces=PIECES)
+    (folder / "vocab.txt").write_bytes(b"caf\xe9\n" * 11)
+    assert "which is not UTF-8" in refused(folder)
+    for entry in ("vocab_size", "num_hidden_layers", "max_position_embeddings"):
+        message = refused(write_hf(tmp_path / entry, {entry: 10**12}))
+        assert "by the configuration there are at least" in message
     folder = write_hf(tmp_path / "bert")
-    (folder / "model.safetensors").unlink()
-    message = refused(folder, FileNotFoundError)
-    assert "model.safetensors or pytorch_model.bin" in message
+    file = folder / "model.safetensors"
+    content = file.read_bytes()
+    for size in (0, 7, 300, -1):
+        file.write_bytes(content[:size])
+        assert "whole safetensors file" in refused(folder)
+        assert str(file) in refused(folder)
+    file.unlink()
+    assert "model.safetensors or pytorch_model.bin" in refused(folder, FileNotFoundError)
     for content in ("{", "[1]"):
         (folder / "config.json").write_text(content)
         assert "must hold a JSON object" in refused(folder)
-
-
-@pytest.mark.parametrize("entry", ["vocab_size", "num_hidden_layers", "max_position_embeddings"])
-def test_a_configuration_far_larger_than_the_weights_makes_no_model(entry, tmp_path):
-    message = refused(write_hf(tmp_path / "bert", {entry: 10**12}))
-    assert "by the configuration there are at least" in message
-
-
-@pytest.mark.parametrize("size", [0, 7, 300, -1])
-def test_a_damaged_file_of_weights_is_named(size, tmp_path):
-    folder = write_hf(tmp_path / "bert")
-    file = folder / "model.safetensors"
-    file.write_bytes(file.read_bytes()[:size])
-    message = refused(folder)
-    assert "whole safetensors file" in message
-    assert "model.safetensors" in message
 
 
 @pytest.mark.parametrize(
@@ -81,12 +73,6 @@ def test_an_index_that_lies_is_named(weight_map, error, expected, tmp_path):
     assert expected in refused(folder, error)
 
 
-def test_a_vocabulary_that_cannot_be_read_is_named(tmp_path):
-    folder = write_hf(tmp_path / "bert", pieces=PIECES)
-    (folder / "vocab.txt").write_bytes(b"caf\xe9\n" * 11)
-    assert "which is not UTF-8" in refused(folder)
-
-
 def test_a_tokenizer_that_is_no_wordpiece_or_too_small_is_refused(tmp_path):
     pytest.importorskip("tensorflow_text")
     from tiny_vocabularies import sentencepiece_model
@@ -104,18 +90,16 @@ def test_a_tokenizer_that_is_no_wordpiece_or_too_small_is_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("kind", ["file", "folder", "link"])
-def test_an_output_folder_that_exists_is_left_alone(kind, tmp_path):
-    out = tmp_path / "bert"
-    {
-        "file": lambda: out.write_text("mine"),
-        "folder": out.mkdir,
-        "link": lambda: out.symlink_to(tmp_path / "nowhere"),
-    }[kind]()
-    with pytest.raises(ValueError, match="must not exist yet.*Received: .*bert"):
-        to_hf(tiny_model(), out, "bert")
-    assert list(tmp_path.iterdir()) == [out]
-    assert kind != "folder" or list(out.iterdir()) == []
+def test_an_output_folder_that_exists_is_left_alone(tmp_path):
+    model, outs = tiny_model(), [tmp_path / kind for kind in ("file", "folder", "link")]
+    outs[0].write_text("mine")
+    outs[1].mkdir()
+    outs[2].symlink_to(tmp_path / "nowhere")
+    for out in outs:
+        with pytest.raises(ValueError, match="must not exist yet.*Received: "):
+            to_hf(model, out, "bert")
+    assert sorted(tmp_path.rglob("*")) == outs
+    assert outs[0].read_text() == "mine"
 
 
 def test_a_write_that_fails_leaves_nothing_behind(tmp_path):

@@ -16,15 +16,9 @@ from golden_cases import GOLDEN
 from hf_cases import check_equal, values
 
 from benchmarks.harness.environments import PEER
+from keras_tupe import models
 from keras_tupe.convert import from_hf, to_hf
 from keras_tupe.convert.architectures import CONVERTERS
-from keras_tupe.models import (
-    TupeCausalLM,
-    TupeMaskedLM,
-    TupeSeq2SeqLM,
-    TupeTokenDiscriminator,
-    TupeTokenizer,
-)
 
 WORKER = pathlib.Path(__file__).with_name("peer_worker.py")
 SHARED = {"position_options": {"share_heads": True}, "num_segments": 2}
@@ -70,7 +64,7 @@ CASES = {
     "roberta": ({"num_segments": 2}, {"max_position_embeddings": 11}),
     "roformer": ({"position": "rope", **NARROW}, {"embedding_size": 5}),
 }
-TASKS = {"bart": TupeSeq2SeqLM, "gpt2": TupeCausalLM}
+TASKS = {"bart": models.TupeSeq2SeqLM, "gpt2": models.TupeCausalLM}
 LOST = {"pooled_dense", "block_0/attention/key", "block_1/attention/key"}  # bias of DeBERTa's keys
 SIZES = {"position": "absolute", "dropout": 0.25, "initializer_range": 0.5}
 
@@ -78,8 +72,8 @@ SIZES = {"position": "absolute", "dropout": 0.25, "initializer_range": 0.5}
 def model_of(name, size=13, length=9, tokenizer=None):
     """Returns a task with random weights."""
     kind = name.partition("_")[0]
-    task = TASKS.get(kind, TupeMaskedLM)
-    task = TupeTokenDiscriminator if name == "electra_discriminator" else task
+    task = TASKS.get(kind, models.TupeMaskedLM)
+    task = models.TupeTokenDiscriminator if name == "electra_discriminator" else task
     arguments = {**SIZES, "max_sequence_length": length, **CASES[name][0]}
     backbone = task.backbone_cls(size, 2, 3, 12, 8, **arguments)
     head, ends = CONVERTERS[kind].heads[task.__name__], ("decoder_start_token_id", "eos_token_id")
@@ -138,10 +132,10 @@ def sentences(count):
 def tokenizer_of(kind):
     """Returns a tokenizer for a kind of model, `None` for most, and the texts to compare."""
     if kind == "bert":
-        return TupeTokenizer(PIECES), ["the cats sat on the Mat"]
+        return models.TupeTokenizer(PIECES), ["the cats sat on the Mat"]
     if kind in ("gpt2", "longformer", "bart"):
         folder = GOLDEN / "byte_pairs" / ("gpt2" if kind == "gpt2" else "roberta")
-        return TupeTokenizer(byte_pairs=str(folder / "vocab.json")), sentences(1000)
+        return models.TupeTokenizer(byte_pairs=str(folder / "vocab.json")), sentences(1000)
     return None, []
 
 
@@ -196,7 +190,7 @@ def test_transformers_agrees_about_what_we_wrote_and_we_about_what_it_wrote(tens
         # its masked LMs have no pooler; its encoder, below, reads it
         assert all(".pooler." in key for key in found["unexpected"]), name
         given = dict(inputs)
-        if isinstance(model, TupeMaskedLM):
+        if isinstance(model, models.TupeMaskedLM):
             given["mask_positions"] = np.tile(np.arange(20, dtype="int32"), (3, 1))
         logits = keras.ops.convert_to_numpy(model(given))
         real = (inputs.get("decoder_padding_mask", inputs.get("padding_mask"))).astype(bool)

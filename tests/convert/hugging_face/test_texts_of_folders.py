@@ -10,13 +10,8 @@ import pytest
 from golden_cases import GOLDEN
 from hf_cases import check_equal, golden_copy, values
 
+from keras_tupe import models
 from keras_tupe.convert import from_hf, to_hf
-from keras_tupe.models import (
-    BeamSearch,
-    TupeCausalLM,
-    TupeSeq2SeqLM,
-    TupeTokenizer,
-)
 
 SIZES = {"position": "absolute", "num_decoder_layers": 1, "max_sequence_length": 9}
 NOT_ON_JAX = pytest.mark.skipif(
@@ -34,31 +29,26 @@ def golden(name):
 # ours keeps; of these searches none is.
 @NOT_ON_JAX
 @pytest.mark.slow  # by default, the text that it writes
-@pytest.mark.parametrize(
-    ("name", "kind", "sampler"),
-    [
-        *((name, "greedy", "greedy") for name in ("small", "deep")),
-        *((name, "beams_mean", BeamSearch(4, 1)) for name in ("small", "deep")),
-        ("deep", "beams_sum", BeamSearch(4, 0)),
-        ("deep", "beams_root", BeamSearch(4, 0.6)),
-    ],
-)
-def test_it_writes_the_tokens_that_it_writes_in_transformers(name, kind, sampler):
+@pytest.mark.parametrize("name", ["small", "deep"])
+def test_it_writes_the_tokens_that_it_writes_in_transformers(name):
     numbers = golden(f"bart/{name}")
-    theirs, shape = numbers[kind], numbers["greedy"].shape
+    shape = numbers["greedy"].shape
     ids, mask = np.zeros(shape, "int32"), np.zeros(shape, "int32")
     ids[:, 0], mask[:, :2] = 2, 1  # targets begin with `</s><s>`
     inputs = {"encoder_token_ids": "sources", "encoder_padding_mask": "source_mask"}
     inputs = {name: numbers[key].astype("int32") for name, key in inputs.items()}
     inputs |= {"decoder_token_ids": ids, "decoder_padding_mask": mask}
     model, _ = from_hf(GOLDEN / "bart" / name)
-    model.compile(sampler=sampler)
-    found = model.generate(inputs, stop_token_ids=[2])
-    ends = [[*row[2:], 2].index(2) + 3 for row in theirs.tolist()]
-    for ours, wanted, end in zip(found["decoder_token_ids"], theirs, ends, strict=True):
-        np.testing.assert_array_equal(np.asarray(ours)[:end], wanted[:end])
-    distinct = {tuple(row) for row in numbers["greedy"].tolist()}
-    assert len(distinct) > 2, "sources matter"
+    samplers = {"greedy": "greedy", "beams_mean": models.BeamSearch(4, 1)}
+    if name == "deep":
+        samplers |= {"beams_sum": models.BeamSearch(4, 0), "beams_root": models.BeamSearch(4, 0.6)}
+    for kind, sampler in samplers.items():
+        model.compile(sampler=sampler)
+        found = model.generate(inputs, stop_token_ids=[2])["decoder_token_ids"]
+        for ours, wanted in zip(found, numbers[kind], strict=True):
+            end = [*wanted[2:].tolist(), 2].index(2) + 3
+            np.testing.assert_array_equal(np.asarray(ours)[:end], wanted[:end])
+    assert len({tuple(row) for row in numbers["greedy"].tolist()}) > 2, "sources matter"
 
 
 def with_text(folder, **changes):
@@ -79,7 +69,7 @@ def test_it_writes_the_text_that_it_writes_in_transformers(tensorflow, tmp_path)
     written = model.generate(texts, max_length=20)
     assert written == numbers["written"].tolist()
     model.save_to_preset(str(tmp_path / "preset"))
-    again = TupeSeq2SeqLM.from_preset(str(tmp_path / "preset"))
+    again = models.TupeSeq2SeqLM.from_preset(str(tmp_path / "preset"))
     assert again.preprocessor.decoder_starts_with_end
     again.compile(sampler="greedy")
     assert again.generate(texts, max_length=20) == written
@@ -140,7 +130,7 @@ def test_gpt_2_writes_the_text_that_it_writes_in_transformers(tensorflow, tmp_pa
     cut = model.generate(texts, max_length=30, stop_token_ids=[int(end)])
     assert [text.count("\t") for text in cut] == [1, 1, 1]
     model.save_to_preset(str(tmp_path / "preset"))
-    again = TupeCausalLM.from_preset(str(tmp_path / "preset"))
+    again = models.TupeCausalLM.from_preset(str(tmp_path / "preset"))
     again.compile(sampler="greedy")
     assert again.generate(texts[:1], max_length=30) == written[:1]
 
@@ -153,28 +143,24 @@ def test_without_tensorflow_the_vocabulary_is_saved_with_the_model(tensorflow, t
     assert any("not installed here" in note for note in report.notes)
     assert not model.preprocessor.tokenizer.has_vocabulary
     model.save_to_preset(str(tmp_path / "preset"))
-    tokenizer = TupeTokenizer.from_preset(str(tmp_path / "preset"))
+    tokenizer = models.TupeTokenizer.from_preset(str(tmp_path / "preset"))
     assert tokenizer.detokenize(tokenizer(["It's  日本"])) == ["It's  日本"]
     to_hf(model, tmp_path / "again")
     assert (tmp_path / "again" / "merges.txt").read_bytes() == (folder / "merges.txt").read_bytes()
 
 
-def test_a_vocabulary_of_another_frame_is_left_out(tensorflow, tmp_path):
+def test_the_vocabulary_of_a_longformer_is_robertas_and_others_are_left_out(tensorflow, tmp_path):
+    folder = golden_copy("longformer", tmp_path / "long", with_text=True)
+    settings = {"tokenizer_class": "LongformerTokenizer", "mask_token": "<mask>"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    ids = json.loads((GOLDEN / "byte_pairs" / "ids.json").read_text("utf-8"))
+    assert from_hf(folder)[0].preprocessor.tokenizer(ids["texts"]) == ids["roberta"]
+    settings["tokenizer_class"] = "GPT2Tokenizer"
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    assert from_hf(folder)[0].preprocessor is None
     folder = golden_copy("gpt2", tmp_path / "gpt2", with_text=True)
     content = (folder / "vocab.json").read_text("utf-8").replace("<|endoftext|>", "<end>")
     (folder / "vocab.json").write_text(content, encoding="utf-8")
     model, report = from_hf(folder)
     assert model.preprocessor is None
     assert any("ours cannot use vocab.json" in note for note in report.notes)
-
-
-def test_the_vocabulary_of_a_longformer_is_robertas(tensorflow, tmp_path):
-    folder = golden_copy("longformer", tmp_path / "long", with_text=True)
-    settings = {"tokenizer_class": "LongformerTokenizer", "mask_token": "<mask>"}
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-    model, _ = from_hf(folder)
-    ids = json.loads((GOLDEN / "byte_pairs" / "ids.json").read_text("utf-8"))
-    assert model.preprocessor.tokenizer(ids["texts"]) == ids["roberta"]
-    settings["tokenizer_class"] = "GPT2Tokenizer"
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-    assert from_hf(folder)[0].preprocessor is None
