@@ -126,10 +126,10 @@ def test_predict_equals_a_call_for_one_model_at_several_lengths():
     ],
     ids=str,
 )
-def test_configurations_files_and_presets_give_the_same_encoder(case, tmp_path):
+def test_configurations_files_and_presets_give_the_same_encoder(case):
     saving.check_config(case)
-    saving.check_keras_file(case, tmp_path)
-    saving.check_preset(case, tmp_path)
+    saving.check_keras_file(case)
+    saving.check_preset(case)
 
 
 TRUNKS = {
