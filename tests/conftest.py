@@ -14,7 +14,6 @@ os.environ.setdefault("JAX_ENABLE_X64", "1")  # else JAX turns float64 into floa
 
 import hypothesis
 import pytest
-from block_counts import pytest_terminal_summary  # noqa: F401
 
 # Warnings are errors. These come from inside Keras, whatever we do.
 WARNINGS_OF_KERAS = (

@@ -74,18 +74,17 @@ def _layers(case):
     return frozenset(found)
 
 
-def by_kind(cases, also=lambda case: None):
-    """Returns parameters of a test: few cases that have every mechanism, the others marked `slow`.
+def few_of(cases, also=lambda case: None):
+    """Returns few of the cases, a set: together they have every mechanism.
 
-    A method of new layers is among the few by itself. For promises that rest on the layers, and
-    not on the numbers or the words of a record.
+    A method of new layers is among them by itself. For promises that rest on the layers, and not
+    on the numbers or the words of a record.
 
     Args:
         cases: list of `Case`.
         also: what else tells kinds apart: a function of a case. Each of its values is among the
             few for every mechanism that has it.
     """
-    cases = list(dict.fromkeys(cases))
     kinds = {case: {(part, also(case)) for part in mechanisms(case)} for case in cases}
     left, few = set().union(*kinds.values()), set()
 
@@ -96,6 +95,13 @@ def by_kind(cases, also=lambda case: None):
     while left:
         few.add(max(cases, key=gain))
         left -= set().union(*(kinds[case] for case in few))
+    return few
+
+
+def by_kind(cases, also=lambda case: None):
+    """Returns parameters of a test: `few_of` the cases, and the others marked `slow`."""
+    cases = list(dict.fromkeys(cases))
+    few = few_of(cases, also)
     return [
         pytest.param(case, id=str(case), marks=[] if case in few else pytest.mark.slow)
         for case in cases

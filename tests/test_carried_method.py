@@ -93,10 +93,3 @@ def test_a_file_of_an_older_version_says_what_it_lacks_and_where_to_add_it(prese
         assert (advice in str(caught.value)) == (path == preset)
     assert positions.load_file(SOURCE) == "linear_slope"
     assert TupeBackbone.from_preset(str(preset)).position == "linear_slope"
-
-
-def test_a_damaged_record_is_refused(preset):
-    for record in ({"file": "../linear_slope.py", "sha256": "0"}, {"file": "a.py"}, {"file": 3}):
-        (preset / "position_file.json").write_text(json.dumps(record), encoding="utf-8")
-        with pytest.raises(ValueError, match="the name of a file beside it(.|\n)*Received"):
-            positions.load_file(preset)

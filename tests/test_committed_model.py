@@ -3,12 +3,10 @@
 import hashlib
 import json
 import pathlib
-import re
 
 import keras
 import keras_hub
 import numpy as np
-import pytest
 from interpreters import python
 
 import keras_tupe
@@ -76,16 +74,6 @@ def test_its_preset_is_loaded_by_both_libraries_and_is_what_was_exported():
             found = keras.ops.convert_to_numpy(encoder(inputs)["sequence_output"])
             np.testing.assert_allclose(found, example["sequence_output"], atol=1e-4)
     assert model.preprocessor.tokenizer.vocabulary_size() == 2000
-
-
-@pytest.mark.slow
-def test_the_query_script_finds_it_right_and_says_what_answers_strings():
-    told = python("-m", "training.query", FOLDER)
-    assert "questions in the manner of: novel" in told
-    told = python("-m", "training.query", FOLDER, "--text", "He put his [MASK] in his pocket.")
-    assert "no text/ in this export: preset/ answers, loaded by keras_tupe" in told
-    assert re.search(r"pocket\.\n    hand \d+%", told)
-    assert int(re.search(r"modules of keras_tupe in this process: (\d+)", told)[1]) > 0
 
 
 def test_it_answers_in_a_process_with_tensorflow_alone_and_prefers_english_to_noise():

@@ -101,16 +101,6 @@ MAY_IMPORT_IT_LATE = {
 }
 
 
-def test_the_search_finds_modules_and_their_imports():
-    assert {"keras_tupe", "keras_tupe.layers.cls_reset", "keras_tupe.positions.tupe_r"} <= set(
-        MODULES
-    )
-    assert "keras_tupe.layers.RelativeBucketBias" in imports("keras_tupe.positions.t5")
-    lazy = "keras_tupe.tokenizers.keras_hub_calls"
-    assert lazy in imports("keras_tupe.models.tupe_tokenizer")
-    assert lazy not in imports("keras_tupe.models.tupe_tokenizer", top_level_only=True)
-
-
 def is_upward(name, imported):
     """Returns whether a module must not import what it does."""
     part, top = part_of(name), imported.split(".")[0]
@@ -130,23 +120,6 @@ def is_upward(name, imported):
 def test_arrows_point_downwards():
     found = [(name, x) for name in MODULES for x in imports(name) if is_upward(name, x)]
     assert not found
-
-
-@pytest.mark.parametrize(
-    ("name", "packages"),
-    [
-        ("methods.peer", {"numpy", "torch", "transformers"}),
-        ("training.torch_steps", {"numpy", "torch", "transformers"}),
-        ("training.products", {"numpy"}),
-        ("training.keras_hub_steps", {"numpy", "keras", "keras_hub"}),
-        ("serving.clients", {"numpy", "tritonclient"}),
-    ],
-)
-def test_processes_in_other_environments_import_what_is_there(name, packages):
-    """Not Keras, and nothing of this repository but benchmarks."""
-    for reached in imported_with(f"benchmarks.{name}"):
-        tops = {imported.split(".")[0] for imported in imports(reached, top_level_only=True)}
-        assert tops <= sys.stdlib_module_names | {"benchmarks"} | packages, reached
 
 
 def test_tensorflow_is_imported_only_where_it_must():
@@ -193,31 +166,18 @@ def test_importing_the_package_does_not_import_tensorflow_or_what_needs_it():
         assert not tops & {"tensorflow", "tensorflow_text", "sentencepiece", "tokenizers"}, name
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("evaluate", "finetune", "pretrain"),
-    ],
+DRAWN_LATE = re.compile(
+    r"training\.(pretrain\.(__main__|run)|(evaluate|finetune)\.(__main__|task|tasks\.\w+|\w+\.runs)"
+    r"|study\.engine|studies\..*(?<!picture)(?<!pictures))"
 )
+
+
+@pytest.mark.parametrize("name", list(filter(DRAWN_LATE.fullmatch, MODULES)))
 def test_commands_that_train_need_no_matplotlib(name):
     """It is not on every machine that trains: what draws is imported when there is a picture."""
-    found = {"pretrain": "run", "evaluate": "task", "finetune": "task"}.get(name, "work")
-    work = f"training.{name}.{found}"  # which `main` imports
-    assert any(one.startswith(f"{work}.") for one in imports(f"training.{name}.__main__"))
-    tasks = [one for one in MODULES if re.match(rf"training\.{name}\.(tasks\.|\w+\.runs$)", one)]
-    for reached in set().union(*map(imported_with, [f"training.{name}.__main__", work, *tasks])):
+    for reached in imported_with(name):
         tops = {imported.split(".")[0] for imported in imports(reached, top_level_only=True)}
         assert "matplotlib" not in tops, reached
-
-
-@pytest.mark.parametrize(
-    "name", ["training.study.engine", *(one for one in MODULES if "training.studies." in one)]
-)
-def test_studies_need_no_matplotlib_to_train(name):
-    if not name.endswith(("picture", "pictures")):
-        for reached in imported_with(name):
-            tops = {imported.split(".")[0] for imported in imports(reached, top_level_only=True)}
-            assert "matplotlib" not in tops, reached
 
 
 def test_rows_and_masks_can_be_imported_with_numpy_and_keras_alone():

@@ -1,10 +1,8 @@
 """JSON of files is a value or a ValueError, whatever is in them."""
 
-import json
-
 import pytest
 
-from keras_tupe._json_file import MAX_DEPTH, parse_json, read_json, read_json_object
+from keras_tupe._json_file import parse_json, read_json, read_json_object
 
 
 def nested(depth):
@@ -19,15 +17,6 @@ def test_deep_nesting_is_refused(tmp_path, text):
         read_json(path)
     with pytest.raises(ValueError, match="nested"):
         parse_json(text)
-
-
-def test_the_deepest_that_is_read(tmp_path):
-    path = tmp_path / "file.json"
-    path.write_text(nested(MAX_DEPTH))
-    assert read_json(path) == json.loads(nested(MAX_DEPTH))
-    path.write_text(nested(MAX_DEPTH + 1))
-    with pytest.raises(ValueError, match="nested deeper than 100 levels"):
-        read_json(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff{}", b"\x00", b"9" * 5000])

@@ -49,34 +49,6 @@ TAKE_ANY |= {
 OF_PRESETS = {name for name, item in CLASSES.items() if issubclass(item, PresetClass)}
 
 
-def test_the_search_finds_classes_and_functions():
-    assert {"models.TupeBackbone", "tasks.TupeTask"} <= OF_PRESETS < set(CLASSES)
-    assert {"trainer.adamw", "positions.get", "models.extend_positions"} <= set(FUNCTIONS)
-    assert {f"keras_tupe.{name}" for name in keras_tupe.__all__} - {
-        f"keras_tupe.{name.partition('.')[2]}" for name in PUBLIC
-    } == {
-        "keras_tupe.layers",
-        "keras_tupe.models",
-        "keras_tupe.attention_patterns",
-        "keras_tupe.positions",
-    }
-
-
-@pytest.mark.parametrize(
-    ("name", "given"),
-    [
-        ("layers.RelativeBucketBias", (2,)),
-        ("layers.Dropout", (0.1,)),
-        ("positions.Dims", (2, 4, 8)),
-        ("trainer.Trainer", ()),
-        ("data.Rows", ()),
-    ],
-)
-def test_layers_and_records_refuse_an_unknown_keyword(name, given):
-    with pytest.raises((TypeError, ValueError), match="zzz"):
-        CLASSES[name](*given, zzz=3)
-
-
 @pytest.mark.parametrize("name", sorted(OF_PRESETS))
 def test_every_class_of_presets_refuses_an_unknown_keyword_with_the_nearest_name(name):
     owner = CLASSES[name]

@@ -11,7 +11,7 @@ import keras_tupe
 
 TESTS = pathlib.Path(__file__).parent
 NAME = "linear_slope"
-PARAMETRIZED = ("test_positions.py", "test_position_promises.py", "test_method_words.py")
+PARAMETRIZED = ("test_position_promises.py", "test_method_words.py")
 
 EVERYWHERE = """
 import collections, sys

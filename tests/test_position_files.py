@@ -4,24 +4,14 @@ import dataclasses
 import pathlib
 
 import keras
-import numpy as np
 import pytest
-from position_cases import METHOD_NAMES, Case, encoder, inputs, outputs, random_ids
+from position_cases import METHOD_NAMES, Case, encoder
 
 from keras_tupe import positions
-from training.check.compare import BrokenPromiseError
 from training.check.method import record
+from training.check.promise import BrokenPromiseError
 
 OUTSIDE = pathlib.Path(__file__).parents[1] / "examples" / "linear_slope.py"
-
-
-def test_an_encoder_with_it_sees_order_in_long_sequences_and_half_precision(linear_slope):
-    model = encoder(Case(linear_slope, (("slope", 0.3),)), "mixed_float16")
-    token_ids = random_ids(2, 40)
-    sequence, pooled = outputs(model, inputs(token_ids))
-    assert np.isfinite(sequence).all()
-    order = np.r_[0, np.random.permutation(np.arange(1, 40))]
-    assert np.abs(outputs(model, inputs(token_ids[:, order]))[1] - pooled).max() > 1e-3
 
 
 def test_a_file_may_be_loaded_again_and_replaces_itself_unless_it_breaks(linear_slope, tmp_path):
@@ -34,15 +24,6 @@ def test_a_file_may_be_loaded_again_and_replaces_itself_unless_it_breaks(linear_
     with pytest.raises(ValueError, match="ZeroDivisionError"):
         positions.load_file(file)
     assert positions.get("linear_slope") is before
-
-
-def test_a_file_may_use_postponed_annotations_and_dataclasses(loaded_files, tmp_path):
-    file = tmp_path / "annotated.py"
-    lines = ["from __future__ import annotations", "import dataclasses"]
-    lines += ["from keras_tupe.positions import none", "@dataclasses.dataclass"]
-    lines += ["class Settings:", "    rate: float = 1.0", "METHOD = none.METHOD"]
-    file.write_text("\n".join(lines), encoding="utf-8")
-    assert positions.load_file(file) == "annotated"
 
 
 @pytest.mark.parametrize(

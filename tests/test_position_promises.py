@@ -1,89 +1,30 @@
-"""What every positional method promises beside its equation."""
+"""What every positional method promises, its equation first: the checks of `keras-tupe check`.
+
+The few promises that find most are checked of every method, all others of few cases that have
+every mechanism; `-m slow` runs all.
+"""
 
 import pytest
-from position_cases import CASES, ENCODER_CASES, METHOD_NAMES, Case, by_kind, cases_of
+from position_cases import (
+    CASES,
+    METHOD_NAMES,
+    Case,
+    by_kind,
+    cases_of,
+    few_of,
+    mechanisms,
+)
 
 from keras_tupe import positions
-from training.check.compare import BrokenPromiseError
-from training.check.method import encoder as whole
-from training.check.method import gradients, order, padding, precision, suite
+from training.check.method import encoder, equation, gradients, suite
+from training.check.method.cases import PROMISES
+from training.check.promise import BROKEN, KEPT, BrokenPromiseError, Check
 
 METHODS = [Case(name) for name in METHOD_NAMES]
 IN_ATTENTION = [name for name in METHOD_NAMES if gradients.acts_in_attention(positions.get(name))]
-
-
-@pytest.mark.parametrize("name", METHOD_NAMES)
-def test_every_method_keeps_its_promises(name):
-    """The record, equation, padding, order, shift, half precision, the future, segments."""
-    outcomes = [check.outcome() for check in suite.checks(name, quick=True)]
-    assert not [one for one in outcomes if one.result == "BROKEN"]
-    assert sum(one.result == "kept" for one in outcomes) >= 6
-
-
-# Padding
-
-
-# Words alone, a bias that is added, and what acts inside attention; masks are the same for all.
-@pytest.mark.parametrize("name", ["none", "tupe_r", "qkr_4"])
-def test_more_padding_changes_nothing_in_float32_either(name):
-    padding.check_more_padding_in_float32(Case(name))
-
-
-# Order
-
-CLS_CASES = [case for case in CASES if "cls" in case.method.options]
-
-
-def of_cls(cases):
-    return by_kind(cases, also=lambda case: case.resolved()["cls"])
-
-
-def test_relative_biases_depend_on_the_distance_alone():
-    """Those of relative methods, which others add to absolute positions."""
-    of_distance = {method.bias for method in positions.METHODS.values() if method.shift_invariant}
-    for case in METHODS:
-        if case.method.bias and case.method.bias in of_distance:
-            order.check_bias_of_distance(case)
-    with pytest.raises(BrokenPromiseError, match="differs between pairs of one distance"):
-        order.check_bias_of_distance(Case("tupe_r_tied_cls"))
-
-
-@pytest.mark.parametrize("case", of_cls([case for case in CLS_CASES if case.method.bias]))
-def test_untied_cls_has_one_value_in_its_row_and_one_in_its_column_at_every_length(case):
-    order.check_cls_of_bias(case)
-
-
-@pytest.mark.parametrize("case", of_cls([case for case in CLS_CASES if not case.method.embed]))
-def test_positions_are_invisible_to_and_from_an_untied_cls_and_to_no_tied_one(case):
-    order.check_cls_of_logits(case)
-
-
-def test_methods_with_a_position_term_of_their_own_can_untie_cls_and_no_other():
-    assert len({case.name for case in CLS_CASES}) >= 20
-    for name in set(METHOD_NAMES) - {case.name for case in CLS_CASES}:
-        with pytest.raises(ValueError, match="no option 'cls'"):
-            positions.get(name).resolve({"cls": "untied"})
-
-
-@pytest.mark.parametrize("options", [(), (("cls", "untied"), ("k", 3))])
-@pytest.mark.parametrize("name", [x for x in METHOD_NAMES if positions.get(x).starts_as_none])
-def test_some_methods_start_as_an_encoder_without_positions(name, options):
-    own = tuple((key, value) for key, value in options if key in positions.get(name).options)
-    order.check_start(Case(name, own))
-
-
-# Precision
-
-
-@pytest.mark.parametrize("case", by_kind(METHODS))
-def test_position_terms_logits_and_scores_are_in_at_least_float32_and_not_rounded(case):
-    # float16 rounds as bfloat16 does and overflows besides
-    precision.check_dtypes(case, "mixed_float16")
-    precision.check_half_precision(case, "mixed_float16")
-
-
-# Gradients
-
+# Each method as it is, with each option alone, and with all other options at once.
+FIRST_AND_LAST = [case for name in METHOD_NAMES for case in (cases_of(name)[0], cases_of(name)[-1])]
+ONE_BY_ONE = [*FIRST_AND_LAST, *(case for case in CASES if len(case.options) == 1)]
 FEW_BUCKETS = (("max_distance", 11), ("num_buckets", 8))
 EDGES = [  # fewer and more buckets than distances; clipping distances just at the length
     *(Case("t5", options) for options in (FEW_BUCKETS, FEW_BUCKETS[:1])),
@@ -93,7 +34,17 @@ EDGES = [  # fewer and more buckets than distances; clipping distances just at t
         for less in (1, 2)
     ),
 ]
-OTHER_CLS = [case for case in CASES if [key for key, _ in case.options] == ["cls"]]
+
+
+@pytest.mark.parametrize("name", METHOD_NAMES)
+def test_every_method_keeps_its_main_promises(name):
+    outcomes = [check.outcome() for check in suite.checks(name, quick=True)]
+    assert not [one for one in outcomes if one.result == BROKEN]
+    assert sum(one.result == KEPT for one in outcomes) >= 6
+
+
+def of_cls(case):
+    return case.resolved().get("cls")
 
 
 def listed(case):
@@ -101,17 +52,87 @@ def listed(case):
     return case.method.dead_weights(dims, case.resolved())
 
 
-@pytest.mark.usefixtures("floatx")  # float64
-@pytest.mark.parametrize("case", by_kind([*ENCODER_CASES, *EDGES, *OTHER_CLS], also=listed))
-def test_the_weights_without_a_gradient_are_exactly_those_listed(case):
-    gradients.check_dead_weights(case)
+# Promise -> what tells kinds of cases apart beside their mechanisms, and the cases that can be few.
+KINDS = {
+    "equation in float64, 1e-12": (None, ONE_BY_ONE),
+    "equation with padding": (None, ONE_BY_ONE),
+    "equation at 139 tokens": (lambda case: case.options, None),
+    "oracle: NumPy alone": (None, FIRST_AND_LAST),  # an oracle's branches are those of its options
+    "[CLS] in the bias": (of_cls, None),
+    "[CLS] in the logits": (of_cls, None),
+    "length limit": (lambda case: case.method.has_length_limit(case.resolved()), None),
+    "weights without a gradient": (listed, None),
+}
+# Of few methods in tests of their own: models, patterns, files, exports.
+ELSEWHERE = {
+    *("attention patterns", "causal: the future is not seen", "training steps", "SavedModel"),
+    *("config of an encoder", ".keras and weights files", "preset", "functions of the record"),
+    *("oracle: the same each time", "configs make it again", "the same seed, the same encoder"),
+    *("unknown options are refused", "logits under mixed_bfloat16", "logits under float16"),
+    *("logits under float64", "nothing rounded, mixed_bfloat16"),  # float16 overflows besides
+}
 
 
-# Unclipped; and longer than a block of rows, with a clip where there is one.
-@pytest.mark.parametrize("length", [gradients.SHORT, gradients.LONG])
+def swept():
+    """Returns parameters: a check of one case of each promise."""
+    found = []
+    for words, check, cases, where, quick, facts in PROMISES:
+        every = [case for name in METHOD_NAMES for case in cases(name) if where(case)]
+        every += EDGES if words == "weights without a gradient" else []
+        every = [case for case in dict.fromkeys(every) if not quick or case not in quick(case.name)]
+        also, few = KINDS.get(words, (None, None))
+        few = [] if words in ELSEWHERE else few or few_of(every, also or (lambda case: None))
+        for case in every:
+            marks = [] if case in few else pytest.mark.slow
+            one = Check(words, check, (case,), **facts)
+            found.append(pytest.param(one, id=f"{words}-{case}", marks=marks))
+    return found
+
+
+@pytest.mark.parametrize("check", swept())
+def test_a_promise_is_kept(check):
+    found = check.outcome()
+    assert found.result != BROKEN, found.reason
+
+
+def test_names_of_promises_are_known():
+    assert {*KINDS, *ELSEWHERE} <= {words for words, *_ in PROMISES}
+
+
+@pytest.mark.parametrize("case", by_kind(METHODS))
+def test_padding_changes_nothing_of_the_equation_in_float32(case):
+    equation.check_parity(case, "float32", padding=1, lengths=(7,))
+
+
 @pytest.mark.parametrize("case", by_kind(map(Case, IN_ATTENTION)))
-def test_gradients_equal_numerical_ones(case, length, tensorflow):
-    gradients.check_derivatives(gradients.derivative_case(case.name, length), length)
+def test_gradients_of_rows_longer_than_a_block_equal_numerical_ones(case, tensorflow):
+    gradients.check_derivatives(
+        gradients.derivative_case(case.name, gradients.LONG), gradients.LONG
+    )
+
+
+def test_relative_biases_depend_on_the_distance_alone():
+    """Those of relative methods, which others add to absolute positions."""
+    of_distance = {method.bias for method in positions.METHODS.values() if method.shift_invariant}
+    for case in METHODS:
+        if case.method.bias and case.method.bias in of_distance:
+            encoder.check_bias_of_distance(case)
+    with pytest.raises(BrokenPromiseError, match="differs between pairs of one distance"):
+        encoder.check_bias_of_distance(Case("tupe_r_tied_cls"))
+
+
+def test_methods_with_a_position_term_of_their_own_can_untie_cls_and_no_other():
+    with_cls = {name for name in METHOD_NAMES if "cls" in positions.get(name).options}
+    assert len(with_cls) >= 20
+    for name in set(METHOD_NAMES) - with_cls:
+        with pytest.raises(ValueError, match="no option 'cls'"):
+            positions.get(name).resolve({"cls": "untied"})
+
+
+def test_clipped_distances_bound_no_length():
+    clipped = [case for case in CASES if case.options == (("k", 3),)]
+    assert clipped
+    assert not any(case.method.has_length_limit(case.resolved()) for case in clipped)
 
 
 def test_methods_inside_attention_are_found():
@@ -119,28 +140,9 @@ def test_methods_inside_attention_are_found():
     assert not {"none", "absolute", "tupe_r"} & set(IN_ATTENTION)
 
 
-# Work and length
-
-
-def has_limit(case):
-    return case.method.has_length_limit(case.resolved())
-
-
-@pytest.mark.parametrize("case", by_kind(METHODS))
-def test_position_work_is_done_once_per_forward_pass(case):
-    whole.check_work_is_done_once(case)
-
-
-CLIPPED = [case for name in METHOD_NAMES for case in cases_of(name) if case.options == (("k", 3),)]
-
-
-@pytest.mark.parametrize("case", by_kind([*METHODS, *CLIPPED], also=has_limit))
-def test_a_table_bounds_the_length_and_nothing_else_does(case):
-    whole.check_length_limit(case)
-    assert not has_limit(case) or case not in CLIPPED
-
-
-@pytest.mark.usefixtures("floatx")  # float64
-@pytest.mark.parametrize("case", by_kind(ENCODER_CASES))
-def test_one_graph_serves_every_length(case, tensorflow):
-    whole.check_one_graph(case)
+def test_every_mechanism_is_among_the_few_cases_that_are_not_slow():
+    for cases in (METHODS, CASES):
+        few = few_of(cases)
+        assert set().union(*map(mechanisms, few)) == set().union(*map(mechanisms, cases))
+        assert 15 <= len(few) < len(cases)
+    assert {"shaw", "shaw-untied", "rope", "rope-untied"} <= {*map(str, few_of(CASES, of_cls))}

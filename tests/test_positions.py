@@ -1,70 +1,16 @@
-"""Every positional method is its paper's equation: parity with its NumPy oracle."""
+"""The oracles of positional methods, against numbers worked out by hand.
+
+That the layers are their oracles is in `test_position_promises.py`.
+"""
 
 import ast
 import math
 import pathlib
 
 import numpy as np
-import pytest
-from position_cases import (
-    BATCH,
-    CASES,
-    ENCODER_CASES,
-    HEADS,
-    KEY_DIM,
-    MAX_LENGTH,
-    METHOD_NAMES,
-    Case,
-    by_kind,
-    cases_of,
-    mechanisms,
-)
+from position_cases import BATCH, HEADS, KEY_DIM, MAX_LENGTH
 
 from keras_tupe import positions
-from training.check.method import equation
-
-METHODS = [Case(name) for name in METHOD_NAMES]
-WITH_K = [name for name in METHOD_NAMES if "k" in positions.get(name).options]
-# Each method as it is, with each option alone, and with all other options at once.
-FIRST_AND_LAST = [case for name in METHOD_NAMES for case in (cases_of(name)[0], cases_of(name)[-1])]
-ONE_BY_ONE = {*FIRST_AND_LAST, *(case for case in CASES if len(case.options) == 1)}
-
-
-def all_but(few):
-    marks = {True: [], False: pytest.mark.slow}
-    cases = [pytest.param(case, id=str(case), marks=marks[case in few]) for case in CASES]
-    return pytest.mark.parametrize("case", cases)
-
-
-@all_but(ONE_BY_ONE)
-def test_attention_equals_the_papers_equation_in_float64(case):
-    clips = not case.options or "k" in dict(case.options)  # what else has edges within these
-    equation.check_parity(case, lengths=equation.LENGTHS if clips else (1, MAX_LENGTH))
-    # what pads knows no options
-    equation.check_parity(case, padding=1, lengths=(7,) if case.options else (1, 2, 7))
-
-
-@pytest.mark.parametrize("case", by_kind(METHODS))
-def test_attention_equals_the_papers_equation_in_float32(case):
-    equation.check_parity(case, "float32", lengths=(1, 7, MAX_LENGTH))
-    equation.check_parity(case, "float32", padding=1, lengths=(7,))
-
-
-# Three blocks of rows; 70 is more than a block.
-FAR = [Case(name, (("cls", "untied"), ("k", k))) for k in (3, 70) for name in WITH_K]
-
-
-@pytest.mark.parametrize("case", by_kind([*METHODS, *FAR], also=lambda case: case.options))
-def test_far_distances_equal_the_papers_equation(case):
-    equation.check_far_distances(case)
-
-
-@pytest.mark.parametrize("case", by_kind(ENCODER_CASES))
-def test_the_whole_encoder_equals_bert_around_the_oracle(case):
-    equation.check_whole_encoder(case)
-
-
-# The oracles against numbers worked out by hand, so that layer and oracle cannot err together.
 
 
 def oracle_logits(name, tokens, weights, max_length=5, **options):
@@ -149,28 +95,10 @@ def test_by_hand_bert_ad():
     np.testing.assert_allclose(oracle_logits("bert_ad", TOKENS, weights), expected, atol=1e-7)
 
 
-# The oracles share nothing with the layers.
-
-
-@all_but(FIRST_AND_LAST)  # an oracle's branches are those of its options
-def test_an_oracle_calls_neither_keras_nor_what_a_layer_calls(case):
-    equation.check_oracle_is_independent(case)
-
-
 def test_the_pieces_of_oracles_import_numpy_and_math_only():
     tree = ast.parse(pathlib.Path(positions.oracle.__file__).read_text(encoding="utf-8"))
     imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
     assert {alias.name for node in imports for alias in node.names} == {"math", "numpy"}
-
-
-def test_every_mechanism_is_among_the_few_cases_that_are_not_slow():
-    for cases in (METHODS, CASES):
-        few = {param.values[0] for param in by_kind(cases) if not param.marks}
-        assert set().union(*map(mechanisms, few)) == set().union(*map(mechanisms, cases))
-        assert 15 <= len(few) < len(cases)
-    by_cls = by_kind(CASES, also=lambda case: case.resolved().get("cls"))
-    few = {param.id for param in by_cls if not param.marks}
-    assert {"shaw", "shaw-untied", "rope", "rope-untied"} <= few
 
 
 def test_sizes_of_the_cases_are_different_primes():

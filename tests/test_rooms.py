@@ -73,11 +73,6 @@ def test_a_room_of_benchmarks_imports_itself_and_the_harness():
             assert used <= {room, "harness", *BENCHMARKS_MAY_IMPORT.get(room, ())}, name
 
 
-def test_tables_of_rooms_name_rooms_that_are_there():
-    there = {room_of(name) for name in MODULES if name.startswith("training.")}
-    assert {*LOWER_ROOMS, *MAY_IMPORT}.union(*MAY_IMPORT.values()) <= there
-
-
 def test_no_module_imports_itself_by_way_of_others_early_or_late():
     graph = {name: imported_modules(name) for name in MODULES}
     late = "keras_tupe.tokenizers.keras_hub_calls"

@@ -7,8 +7,6 @@ from position_cases import KEY_DIM, MAX_LENGTH, WIDTH, Case, MethodLayers
 from tolerances import in_float64
 
 from keras_tupe.models import TupeBackbone
-from keras_tupe.positions.alibi import AlibiBias
-from keras_tupe.positions.rope import RotaryAngles, RotaryAttention
 from training.check.method import equation
 
 PAIR = Case("rope", (("every", 3), ("local_theta", 20.0), ("theta", 500.0)))
@@ -39,21 +37,6 @@ def test_yarn_multiplies_what_rotates_where_nothing_is_turned():
     wanted = (0.1 * np.log(2.5) + 1) ** 2 * channels[:, :-1].sum(-1) + channels[:, -1]
     got = layers.logits(tokens)[0, :, 0, 0]
     np.testing.assert_allclose(got, wanted / KEY_DIM**0.5, rtol=0, atol=in_float64(1e-12))
-
-
-@pytest.mark.parametrize(
-    ("kind", "config"),
-    [
-        (RotaryAngles, {"key_dim": 6}),
-        (RotaryAttention, {"num_heads": 2, "key_dim": 6, "untie_cls": True}),
-        (AlibiBias, {"num_heads": 3}),
-    ],
-)
-def test_what_was_saved_before_the_options_makes_the_same_layer(kind, config):
-    new = kind(**config, name="layer").get_config()
-    old = {name: value for name, value in new.items() if name in {*config, "name", "dtype"}}
-    assert set(new) - set(old)
-    assert kind.from_config(old).get_config() == new
 
 
 def test_causal_layers_have_no_weights_for_what_they_never_see():

@@ -1,18 +1,15 @@
 """The benchmark of attention alone, on tiny layers."""
 
 import json
-import math
 
 import numpy as np
 import pytest
-from keras import ops
 
 from benchmarks.attention import __main__ as attention
 from benchmarks.attention import collect, layer
 from benchmarks.attention.report import definitions, markdown
 from benchmarks.attention.settings import Settings
 from benchmarks.harness.process import ChildError
-from keras_tupe import positions
 
 JOB = {"heads": 2, "head_dim": 4, "length": 7, "precision": "float32"}
 
@@ -53,26 +50,6 @@ def test_a_step_drops_and_gives_every_weight_and_the_hidden_states_a_gradient():
     paths = [weight.path for weight in model.trainable_weights]
     assert {path.split("/")[0] for path in paths} == {"position_bias", "block_0"}
     assert all("/attention/" in path for path in paths if path.startswith("block_0"))
-
-
-def test_projections_alone_are_as_many_as_those_of_attention():
-    alone = layer.attention_model(layer.PROJECTIONS, {}, JOB)
-    plain = layer.attention_model("absolute", {}, JOB)
-    shapes = [sorted(math.prod(w.shape) for w in one.trainable_weights) for one in (alone, plain)]
-    assert shapes[0] == shapes[1]
-    assert ops.shape(layer.step_of(alone, 2, 5)()) == (2, 5, 8)
-
-
-def test_all_methods_of_the_registry_are_measured_and_what_clips_twice():
-    found = Settings().variants()
-    assert found[0].label == "absolute"
-    assert {variant.position for variant in found} == set(positions.METHODS)
-    clipped = {variant.position for variant in found if variant.options}
-    assert clipped == {name for name, one in positions.METHODS.items() if "k" in one.options}
-    assert [one.label for one in Settings(positions=("shaw:k=8", "absolute")).variants()] == [
-        "absolute",
-        "shaw:k=8",
-    ]
 
 
 def test_a_core_is_a_layer_without_projections_in_the_same_round():

@@ -9,7 +9,6 @@ from position_cases import VOCABULARY, inputs, random_ids, scramble
 
 from benchmarks.generation import __main__ as generation
 from benchmarks.generation.cases import WithoutCache
-from benchmarks.generation.settings import Settings
 from keras_tupe import TupeBackbone, TupeCausalLM
 
 
@@ -42,8 +41,3 @@ def test_what_is_compared_writes_the_same():
         given = inputs(random_ids(2, 8), [3, 4])
         found.append(model.generate(given, stop_token_ids=None)["token_ids"])
     np.testing.assert_array_equal(*map(keras.ops.convert_to_numpy, found))
-
-
-def test_a_prompt_leaves_room():
-    (sentence,) = Settings(length=8, prompt=8).problems()
-    assert sentence.startswith("--prompt must be below --length")

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks.harness import environments, process, report, rounds
+from benchmarks.harness import process, report, rounds
 from benchmarks.harness.environments import JAX_PEER, PEER, SERVER
 
 RESULTS = process.ROOT / "benchmarks" / "results"
@@ -58,19 +58,6 @@ def test_a_process_that_ends_before_it_is_ready_is_named_with_its_last_words():
         process.Worker("benchmarks.training.products", {})
 
 
-@pytest.mark.slow
-def test_a_process_answers_and_then_tells_why_it_stopped():
-    job = {"library": "tensorflow", "precision": "bfloat16", "width": 8}
-    worker = process.Worker("benchmarks.training.products", job)
-    try:
-        assert set(worker.ask("step")) == {"wall", "cpu"}
-        worker._process.kill()
-        with pytest.raises(process.ChildError, match="signal 9"):
-            worker.ask("step")
-    finally:
-        worker.close()
-
-
 def test_a_loop_of_another_answers_after_the_steps_of_a_turn(monkeypatch, capsys):
     """As `fit` does, which calls back before and after its steps, several at a time."""
     monkeypatch.setattr(process.sys, "stdin", iter(["step\n", "memory\n", "step\n"]))
@@ -112,27 +99,6 @@ def test_an_environment_is_not_made_over_other_files(environment, tmp_path):
     assert "must be a virtual environment" in environment.problem(tmp_path)
     assert environment.problem(tmp_path / "new") is None
     assert not environment.works(tmp_path)
-
-
-def test_an_environment_for_older_pythons_is_not_begun(monkeypatch, tmp_path):
-    monkeypatch.setattr(environments.sys, "version_info", (3, 13, 0))
-    python, reason = SERVER.ensure(tmp_path / "environment")
-    assert python is None
-    assert "is for Python below 3.13" in reason
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow
-def test_an_environment_that_cannot_be_made_gives_the_reason_and_leaves_nothing(
-    monkeypatch, tmp_path
-):
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
-    python, reason = PEER.ensure(tmp_path / "environment")
-    assert python is None
-    assert "transformers==4.57.6" in reason
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_files_of_a_run_are_all_there_and_nothing_else(tmp_path, capsys):

@@ -7,7 +7,6 @@ import pytest
 from benchmarks.pair_lengths import __main__ as pair_lengths
 from benchmarks.pair_lengths import pairs
 from benchmarks.pair_lengths.collect import by_length
-from benchmarks.pair_lengths.settings import Settings
 
 
 def test_copies_are_of_distinct_words_and_longer_in_the_test():
@@ -45,13 +44,6 @@ def test_scores_by_length():
     assert (short["shortest"], short["longest"], short["pairs"]) == (2, 2, 4)
     assert (short["exact_match"], short["beginning"]) == (75, 87.5)
     assert (long["words"], long["exact_match"], long["beginning"]) == (4, 0, 100)
-
-
-def test_settings_that_do_not_go_together():
-    (sentence,) = Settings(task="scan").problems()
-    assert sentence.startswith("--task scan needs --scan FOLDER")
-    (sentence,) = Settings(baseline="alibi").problems()
-    assert sentence.startswith("--baseline must be one of --positions")
 
 
 @pytest.mark.slow

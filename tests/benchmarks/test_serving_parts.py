@@ -1,7 +1,6 @@
 """The benchmark of serving, as far as no server is needed; the rest is in `test_serving.py`."""
 
 import pathlib
-import signal
 import socket
 import sys
 import time
@@ -10,10 +9,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from benchmarks.serving import __main__ as serving
 from benchmarks.serving import answers as own
-from benchmarks.serving import models, report, requests, server, threads
-from benchmarks.serving.settings import Settings
+from benchmarks.serving import models, server, threads
 
 # Stands for a server: says that it is ready, has a child, and does not stop when it is asked to.
 STUBBORN = """
@@ -29,22 +26,6 @@ child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 open("pids", "w").write(f"{child.pid}")
 http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """
-TEXT = models.Served("text", pathlib.Path("text"), None, ("pooled_output",))
-IDS = models.Served("ids", pathlib.Path("ids"), 7, ("pooled_output",))
-ROWS = [
-    {"model": "ids", "how": "in process", "clients": 4, "per_second": 50.0, "p50_ms": 1.0},
-    {
-        "model": "ids",
-        "how": "gRPC",
-        "clients": 4,
-        "per_second": 25.0,
-        "p50_ms": 2.25,
-        "wrong": 0,
-        "failed": 1,
-        "largest_error": 2e-7,
-        "batches": {"2": 5, "11": 7},
-    },
-]
 
 
 def test_ports_are_the_given_ones_or_free_ones_that_differ():
@@ -135,12 +116,6 @@ def _save(folder, **specs):
     tf.saved_model.save(module, str(folder), module.serve.get_concrete_function(**specs))
 
 
-def test_a_model_that_takes_something_else_is_refused(tmp_path):
-    _save(tmp_path, image=([None, 3], tf.float32))
-    with pytest.raises(ValueError, match=r"must take one of .*with \['image'\]"):
-        models.describe(tmp_path)
-
-
 def test_the_length_of_ids_is_read_and_must_be_fixed(tmp_path):
     names = ("input_word_ids", "input_mask", "input_type_ids")
     _save(tmp_path / "fixed", **dict.fromkeys(names, ([None, 9], tf.int32)))
@@ -151,21 +126,6 @@ def test_the_length_of_ids_is_read_and_must_be_fixed(tmp_path):
     _save(tmp_path / "dynamic", **dict.fromkeys(names, ([None, None], tf.int32)))
     with pytest.raises(ValueError, match="must have one fixed length"):
         models.describe(tmp_path / "dynamic")
-
-
-def test_requests_have_mixed_lengths_and_are_the_same_each_time():
-    texts = requests.make(TEXT, 64)
-    assert texts == requests.make(TEXT, 64)
-    assert [requests.rows(request) for request in texts[6:9]] == [1, 3, 1]
-    assert len({len(request["text"][0].split()) for request in texts}) > 20
-    ids = requests.make(IDS, 64)
-    lengths = {sum(row) for request in ids for row in request["input_mask"]}
-    assert lengths == set(range(2, 8))
-    for request in ids:
-        tokens, mask = np.array(request["input_word_ids"]), np.array(request["input_mask"])
-        assert tokens.shape == mask.shape == np.shape(request["input_type_ids"])
-        assert tokens.shape[1] == 7
-        assert ((tokens > 0) == mask).all()
 
 
 def test_every_request_is_asked_once_by_some_client_and_errors_are_outcomes():
@@ -182,22 +142,6 @@ def test_every_request_is_asked_once_by_some_client_and_errors_are_outcomes():
     assert 0 <= max(seconds for _, seconds in outcomes) <= total
 
 
-def test_a_client_that_cannot_connect_fails_its_requests():
-    def connect():
-        raise ConnectionRefusedError
-
-    outcomes, _ = threads.ask_all([1, 2], connect, 2, lambda: None)
-    assert [type(answer) for answer, _ in outcomes] == [ConnectionRefusedError] * 2
-
-
-def test_answers_come_back_from_their_file(tmp_path):
-    answers = [{"a": np.full((rows, 2), rows, "float32")} for rows in (1, 3, 2)]
-    own.write_answers(tmp_path / "answers.npz", answers)
-    read = own.read_answers(tmp_path / "answers.npz", [1, 3, 2])
-    for given, wanted in zip(read, answers, strict=True):
-        np.testing.assert_array_equal(given["a"], wanted["a"])
-
-
 def test_wrong_missing_and_failed_answers_are_counted():
     expected = [{"a": np.zeros((1, 2)), "b": np.ones((1, 1))}] * 6
     right = {name: value + 9e-6 for name, value in expected[0].items()}
@@ -212,43 +156,3 @@ def test_wrong_missing_and_failed_answers_are_counted():
     assert (found["compared"], found["wrong"], found["failed"]) == (6, 4, 1)
     assert found["largest_error"] == pytest.approx(0.1)
     assert found["first_failure"] == "RuntimeError: status 500"
-
-
-def test_batches_are_counted_from_what_their_rows_say():
-    outcomes = [(None, 4), (None, 1), (None, 4), ValueError(), (None, 4)]
-    found = own.batches(outcomes, [1, 1, 2, 5, 1])
-    assert found == {"batches": {1: 1, 4: 1}, "mean_batch": 2.5}
-    assert own.batches([ValueError()], [1])["mean_batch"] is None
-
-
-def test_the_table_compares_with_direct_calls_of_as_many_clients():
-    lines = report.table(ROWS).splitlines()
-    assert len({len(line) for line in lines}) == 1, "the columns are not aligned"
-    cells = [cell.strip() for cell in lines[3].split("|")[1:-1]]
-    assert cells == ["ids", "gRPC", "4", "2.2", "-", "25", "0.50", "-", "0", "1", "2.0e-07"]
-
-
-def test_the_page_says_how_it_was_made_and_which_batches_there_were():
-    record = {
-        "command": "python -m benchmarks.serving",
-        "source": {"commit": "abc", "dirty": False},
-        "machine": {"cores": 2, "cpu": "a CPU", "gpu": None},
-        "load_before": 0.5,
-        "versions": {"mlserver": "1.7.1"},
-        "definitions": report.definitions(Settings()),
-        "rows": ROWS,
-    }
-    page = report.markdown(record)
-    assert "Made by `python -m benchmarks.serving`, commit abc, on 2 cores of a CPU" in page
-    assert "- Batches, ids through gRPC, by rows: 5 of 2, 7 of 11." in page
-    assert "joins up to 32 requests that come within 10 ms" in page
-    busy = "The machine did other work too"
-    assert busy not in page
-    assert busy in report.markdown({**record, "load_before": 0.6})
-
-
-def test_sigterm_stops_the_work_as_ctrl_c_does():
-    before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt), serving._terminated_as_interrupted():
-        signal.raise_signal(signal.SIGTERM)
-    assert signal.getsignal(signal.SIGTERM) == before

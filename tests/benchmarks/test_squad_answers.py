@@ -38,9 +38,3 @@ def test_what_is_recovered_is_counted_and_what_is_not_is_listed(files, capsys):
     assert record["exact_match"] == pytest.approx(100 * 2 / 3)
     assert record["not_recovered"] == [{"id": "q3", "answers": ["four"], "prediction": "fourth"}]
     assert record["inside_a_token"] == 1
-
-
-def test_bad_files_end_with_a_sentence(files):
-    arguments = ["--squad", str(files / "vocabulary.txt"), "--train-sentencepiece", "300"]
-    with pytest.raises(SystemExit, match=r"^squad_answers: There must be a file of SQuAD v1\.1"):
-        squad_answers.main(arguments)

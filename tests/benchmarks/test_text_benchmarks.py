@@ -19,19 +19,6 @@ def text(tmp_path_factory):
     return path
 
 
-@pytest.mark.slow
-def test_all_sentences_come_back_also_from_a_saved_model(text, tmp_path, capsys):
-    rows = tmp_path / "rows"
-    options = ["--vocabulary-size", "200", "--length", "24"]
-    prepare.main(["--input", str(text), "--out", str(rows), *options])
-    out = tmp_path / "record.json"
-    round_trip.main(["--data", str(rows), "--input", str(text), "--out", str(out)])
-    record = json.loads(out.read_text("utf-8"))
-    assert record["sentences"] == len(SENTENCES)
-    assert record["sentences_that_do_not_come_back"] == 0
-    assert record["ids_equal_in_saved_model"]
-
-
 def test_sentences_that_do_not_come_back_are_counted(text, tmp_path):
     rows = tmp_path / "rows"
     options = ["--vocabulary-size", "200", "--length", "24"]

@@ -4,9 +4,7 @@ import math
 
 import pytest
 
-from benchmarks.windows import collect, ours, rows, settings
-from benchmarks.windows.report import definitions, markdown
-from benchmarks.windows.settings import PEER_LABEL, Settings
+from benchmarks.windows import collect, ours, settings
 
 
 def measured(label, length, cpu, mib):
@@ -41,30 +39,6 @@ def test_ratios_are_of_the_same_round():
     assert set(collect._to_peer(own, 10.0, None, None).values()) == {None}
 
 
-def test_the_page_says_what_failed():
-    record = {
-        "command": "python -m benchmarks.windows",
-        "source": {"commit": "abc", "dirty": False},
-        "machine": {"cores": 2, "cpu": "a processor", "gpu": None},
-        "definitions": definitions(Settings(remat=True)),
-        "environments": {"rope": {"versions": {"keras": "3"}}},
-        "problems": ["Longformer: no network"],
-        "rows": [measured("rope", 100, 3.0, 5.0)],
-        "slopes": [],
-    }
-    page = markdown(record)
-    assert "Failed: Longformer: no network." in page
-    assert "computed again in the backward pass" in page
-    assert page.splitlines()[-1].startswith("| 100 | rope")
-
-
-def test_the_text_has_so_many_masked_tokens():
-    token_ids, positions, labels = rows.one_text(50, 40)
-    assert token_ids.shape == (1, 40)
-    assert labels.shape == positions.shape == (1, 6)
-    assert (labels == token_ids[0, positions]).all()
-
-
 @pytest.mark.slow
 def test_a_step_trains():
     job = {
@@ -75,10 +49,3 @@ def test_a_step_trains():
     losses = [step()["loss"] for _ in range(2)]
     assert all(map(math.isfinite, losses))
     assert "keras" in facts["versions"]
-
-
-def test_impossible_settings_are_told():
-    problems = Settings(positions=("tupe",), window=0, rounds=0, peer=False).problems()
-    assert len(problems) == 3
-    assert all("Received" in problem for problem in problems)
-    assert PEER_LABEL == "Longformer"

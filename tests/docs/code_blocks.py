@@ -37,14 +37,11 @@ class Block:
         return f"{self.page}:{self.line}"
 
     @property
-    def kind(self):
-        """What is done with it: a key of the counts."""
+    def is_executed(self):
+        """Whether it is run where pages are: Python, and bash with the marker."""
         if self.marker in ("file", "not run"):
-            return {"file": "written to a file", "not run": "not run, with a reason"}[self.marker]
-        if self.language == "bash":
-            return "executed" if self.marker == "run" else "checked by options"
-        kinds = {"python": "executed", "pycon": "executed by doctest", "text": "output"}
-        return kinds.get(self.language, "parsed")
+            return False
+        return self.language == "python" or (self.language == "bash" and self.marker == "run")
 
 
 def written_pages():
@@ -74,9 +71,8 @@ def blocks_of(page, text=None):
         if not info and directives[-1:] == [fence[2]]:
             directives.pop()
             continue
-        end = next(
-            (n for n in range(index, len(lines)) if lines[n].strip() == fence[2]), len(lines)
-        )
+        ends = (n for n in range(index, len(lines)) if lines[n].strip() == fence[2])
+        end = next(ends, len(lines))
         indent = len(fence[1])
         code = "".join(f"{line[indent:]}\n" for line in lines[index:end])
         marker = _marker(lines[: index - 1])

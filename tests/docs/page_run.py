@@ -1,6 +1,5 @@
 """Runs the code of a page: its blocks from top to bottom, Python in one process, bash beside it."""
 
-import collections
 import os
 import pathlib
 import shutil
@@ -39,11 +38,6 @@ def run(pages, prepared, folder, environment, seconds=1200):
     return process.exitcode, log.read_text("utf-8", errors="replace")
 
 
-def counts(blocks):
-    """Returns what is done with how many blocks: a dictionary."""
-    return dict(collections.Counter(block.kind for block in blocks))
-
-
 def _do(pages, folder, log, environment):
     """What the other process does."""
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -61,7 +55,7 @@ def _do(pages, folder, log, environment):
                 traceback.print_exc()
                 print(f"{block.place}: {type(error).__name__}: {error}", flush=True)
                 os._exit(1)
-            if block.kind == "executed":
+            if block.is_executed:
                 print(f"=== {block.place}: {time.monotonic() - start:.1f} s", flush=True)
 
 
@@ -70,7 +64,7 @@ def _run_block(block, names):
         path = pathlib.Path(block.told)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(block.code, encoding="utf-8")
-    elif block.kind != "executed":
+    elif not block.is_executed:
         return
     elif block.language == "python":
         file = f"{block.page} (block at line {block.line})"

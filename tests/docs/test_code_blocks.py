@@ -14,38 +14,22 @@ from training.__main__ import commands
 PAGES = code_blocks.written_pages()
 
 
+PARSERS = {"python": ast.parse, "toml": tomllib.loads, "json": json.loads}
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_code_is_of_a_known_language(page):
+def test_code_can_be_parsed_and_commands_exist_and_take_these_options(page):
     for block in code_blocks.blocks_of(page):
         assert block.language in code_blocks.LANGUAGES, f"{block.place}: {block.language!r}"
-        if block.marker == "not run":
-            assert block.told, f"{block.place}: say why it is not run"
-        if block.marker == "file":
-            assert block.told, f"{block.place}: say the file's name"
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_commands_exist_and_take_these_options(page):
-    for block in code_blocks.blocks_of(page):
+        if block.marker in ("not run", "file"):
+            assert block.told, f"{block.place}: say why it is not run, or the file's name"
         if block.language == "bash":
             _, mistakes = command_words.problems(block.code)
             assert not mistakes, f"{block.place}: {mistakes}"
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_python_toml_and_json_can_be_parsed(page):
-    parsers = {"python": ast.parse, "toml": tomllib.loads, "json": json.loads}
-    for block in code_blocks.blocks_of(page):
         try:
-            parsers.get(block.language, str)(block.code)
-        except ValueError as error:
+            PARSERS.get(block.language, str)(block.code)
+        except (ValueError, SyntaxError) as error:
             pytest.fail(f"{block.place}: {error}")
-        except SyntaxError as error:
-            pytest.fail(f"{block.place}: {error}")
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_commands_in_a_sentence_exist(page):
     text = (code_blocks.ROOT / page).read_text(encoding="utf-8")
     named = re.findall(r"`(?:keras-tupe|python -m training\.)[ ]?([a-z]\w+(?:-\w+)*)", text)
     assert not {name for name in named if name.replace("-", "_") not in commands()}
@@ -89,11 +73,11 @@ b = 2
 
 def test_blocks_are_found_with_their_markers():
     found = code_blocks.blocks_of("page.md", PAGE)
-    assert [(block.language, block.kind) for block in found] == [
-        ("bash", "executed"),
-        ("python", "executed"),
-        ("python", "not run, with a reason"),
-        ("text", "output"),
+    assert [(block.language, block.marker, block.is_executed) for block in found] == [
+        ("bash", "run", True),
+        ("python", None, True),
+        ("python", "not run", False),
+        ("text", None, False),
     ]
     assert found[1].code == "a = 1\n"
     assert found[2].told == "needs a server"

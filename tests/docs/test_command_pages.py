@@ -53,27 +53,6 @@ def test_options_stand_under_the_headings_of_the_settings(pages):
     assert "| `--keep-steps` | list | - |" in page
 
 
-def test_examples_are_commands_and_defaults_are_of_any_machine(pages):
-    page = pages["reference/commands/compare.md"]
-    assert "```bash\nkeras-tupe compare runs/absolute runs/tupe_r --out curves.png\n```" in page
-    for name in all_of_training():
-        assert "```bash\n" in pages[f"reference/commands/{name}.md"], name
-    assert "`~/.cache" in pages["reference/commands/benchmarks.training.md"]
-
-
-def test_named_settings_say_what_they_set(pages):
-    page = re.sub(" +", " ", pages["reference/commands/pretrain.md"])
-    _, _, laptop = page.partition("### laptop\n")
-    assert "| `--steps` | `3000` |" in laptop
-    assert "A small encoder on two cores" in laptop
-    assert "| `tupe-table1` |" in re.sub(" +", " ", pages["reference/commands/study_papers.md"])
-
-
-def test_exit_codes_stand_on_every_page(pages):
-    for path, page in pages.items():
-        assert re.search(r"^\| `143` +\| stopped by SIGTERM", page, re.MULTILINE), path
-
-
 def test_an_option_without_help_ends_the_build(monkeypatch):
     other = dataclasses.make_dataclass("Settings", [("steps", int, setting(3, " "))])
     monkeypatch.setattr("training.pretrain.__main__.Settings", other)

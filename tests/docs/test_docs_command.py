@@ -1,10 +1,5 @@
 """`python -m docs`: what it refuses, what it checks, and how it converts maths."""
 
-import pathlib
-import subprocess
-import sys
-
-import commands
 import pytest
 
 from docs import __main__ as command
@@ -24,11 +19,6 @@ def refused(*words, capsys, code):
     return said
 
 
-def test_an_unknown_option_names_the_nearest(capsys):
-    said = refused("--outt", "x", capsys=capsys, code=2)
-    assert "the nearest option is --out" in said
-
-
 def test_a_missing_package_names_the_extra(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(command, "PACKAGES", ("sphinx", "package_that_is_not_there"))
     said = refused("--out", tmp_path / "site", capsys=capsys, code=1)
@@ -46,34 +36,6 @@ def test_a_folder_of_somebody_else_is_refused_and_left_alone(name, capsys, tmp_p
     assert "--out must be a new folder" in said
     assert name.split("/")[0] in said
     assert file.read_text(encoding="utf-8") == "mine"
-
-
-def test_a_file_as_a_folder_is_refused(capsys, tmp_path):
-    file = tmp_path / "site"
-    file.touch()
-    assert "--out must be a folder" in refused("--out", file, capsys=capsys, code=2)
-
-
-def test_the_command_needs_no_package_of_the_extra_to_say_so():
-    """An import at the top of its files would end in a traceback."""
-    ended = subprocess.run(
-        [sys.executable, "-c", NO_EXTRA],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=commands.ROOT,
-    )
-    assert ended.stderr.count("\n") == 1, ended.stderr
-    assert "pip install -e '.[docs]'" in ended.stderr
-    assert ended.returncode == 1
-
-
-NO_EXTRA = """
-import sys
-sys.modules |= dict.fromkeys(("sphinx", "furo", "myst_parser", "latex2mathml", "docutils"))
-import docs.__main__
-docs.__main__.main(["--out", "build/never"])
-"""
 
 
 # === Sources ===
@@ -144,12 +106,6 @@ def test_a_foreign_address_is_found(text, tmp_path):
     assert len(site.problems()) == 1
 
 
-def test_links_that_a_reader_follows_may_lead_outside(tmp_path):
-    text = '<a href="https://a.example">a</a><svg xmlns="http://www.w3.org/2000/svg"></svg>'
-    (tmp_path / "index.html").write_text(text, encoding="utf-8")
-    assert html_check.Site(tmp_path).problems() == []
-
-
 def test_links_inside_must_lead_to_pages_and_anchors_that_are_there(tmp_path):
     good = '<a href="far.html"></a><article><a href="b%20c.html#here"></a><a href="#top"></a>'
     good += '<a id="top" href="b c.html"></a></article><a href="far.html"></a>'
@@ -181,11 +137,6 @@ def test_maths_is_mathml_with_fences_that_grow():
     assert "text-align: left" in found
 
 
-def test_lines_of_an_equation_need_no_environment():
-    assert mathml.mathml(r"a &= b \\ c &= d", True).count("<mtr>") == 2
-    assert "(1)" not in mathml.mathml(r"\begin{align} a &= b \end{align}", True)
-
-
 @pytest.mark.parametrize(
     "latex",
     [r"\nosuchcommand", r"\frac{a}", r"a_", r"\begin{nothing} a \end{nothing}", r"\left( a"],
@@ -193,10 +144,3 @@ def test_lines_of_an_equation_need_no_environment():
 def test_maths_that_cannot_be_converted_is_an_error(latex):
     with pytest.raises(ValueError, match=r"."):
         mathml.mathml(latex, False)
-
-
-def test_role_source_names_files_that_are_there():
-    from docs.theme import roles
-
-    assert pathlib.Path(roles.ROOT, "docs", "theme", "roles.py").is_file()
-    assert roles.address() is None or roles.address().startswith("https://")

@@ -1,13 +1,10 @@
 """The code on pages runs, from top to bottom, in a folder as a reader has it.
 
-    pytest -m docs tests/docs/test_pages_run.py -k pretraining
-
-The counts of blocks are printed at the end.
+pytest -m docs tests/docs/test_pages_run.py -k pretraining
 """
 
 import os
 
-import block_counts
 import code_blocks
 import command_words
 import page_run
@@ -35,15 +32,14 @@ def environment(tmp_path_factory):
 
 
 @pytest.mark.parametrize("page", [page for page, blocks in PAGES.items() if blocks])
-def test_code_of_a_page_runs(page, prepared, environment, tmp_path, record_property):
+def test_code_of_a_page_runs(page, prepared, environment, tmp_path):
     blocks = PAGES[page]
-    record_property(block_counts.PROPERTY, page_run.counts(blocks))
-    if any(block.kind == "executed" or block.marker == "file" for block in blocks):
+    if any(block.is_executed or block.marker == "file" for block in blocks):
         code, told = page_run.run({page: blocks}, prepared, tmp_path / "folder", environment)
         assert code == 0, told[-6000:]
 
 
-def test_code_of_generated_pages_runs(prepared, environment, tmp_path, record_property):
+def test_code_of_generated_pages_runs(prepared, environment, tmp_path):
     from docs import sources
 
     pages = {
@@ -52,7 +48,6 @@ def test_code_of_generated_pages_runs(prepared, environment, tmp_path, record_pr
         if f"docs/pages/{page}" not in PAGES
     }
     blocks = [block for found in pages.values() for block in found]
-    record_property(block_counts.PROPERTY, page_run.counts(blocks))
     for block in blocks:
         assert block.language in code_blocks.GENERATED_LANGUAGES, (
             f"{block.place}: {block.language!r}"
@@ -60,7 +55,7 @@ def test_code_of_generated_pages_runs(prepared, environment, tmp_path, record_pr
         if block.language == "bash":
             _, mistakes = command_words.problems(block.code)
             assert not mistakes, f"{block.place}: {mistakes}"
-    if any(block.kind == "executed" for block in blocks):
+    if any(block.is_executed for block in blocks):
         code, told = page_run.run(pages, prepared, tmp_path / "folder", environment)
         assert code == 0, told[-6000:]
 

@@ -30,13 +30,6 @@ def pages():
     return reference.pages()
 
 
-def refused():
-    with pytest.raises(ValueError, match="Received: ") as error:
-        reference.pages()
-    (sentence,) = str(error.value).splitlines()
-    return sentence
-
-
 def test_all_names_of_all_packages_are_found(pages):
     """Each is documented once, and stands in the table of every package that exports it."""
     documented = [
@@ -58,49 +51,29 @@ def test_what_two_packages_export_is_documented_by_the_outer_one(pages):
     assert ":canonical: keras_tupe.layers.ClsReset" in pages["reference/keras_tupe.ClsReset.md"]
 
 
-def test_folders_are_packages_by_their_all():
-    found = set(public_names.packages())
-    assert {"keras_tupe", "keras_tupe.trainer", "keras_tupe.positions.oracle"} <= found
-    assert not found & {"keras_tupe.data.corpus", "keras_tupe.models.presets"}
+BACKBONE, EXTEND = keras_tupe.TupeBackbone, keras_tupe.extend_positions
 
 
-def test_a_class_without_a_docstring_ends_the_build(monkeypatch, forget):
-    monkeypatch.setattr(keras_tupe.layers.ClsReset, "__doc__", "")
-    assert "A public name must have a docstring. Received: keras_tupe.ClsReset of " in refused()
-
-
-def test_an_argument_that_no_line_names_ends_the_build(monkeypatch, forget):
-    text = keras_tupe.TupeBackbone.__doc__
-    monkeypatch.setattr(
-        keras_tupe.TupeBackbone, "__doc__", text.replace("    num_segments: ", "    ")
-    )
-    sentence = refused()
-    assert sentence.startswith("The docstring must name every argument under `Args:`. Received: ")
-    assert sentence.endswith("keras_tupe/models/tupe_backbone.py, without num_segments")
-
-
-def test_an_argument_of_a_method_ends_the_build(monkeypatch, forget):
-    monkeypatch.setattr(keras_tupe.data.Rows.batch, "__doc__", "A batch.")
-    assert "keras_tupe.data.Rows.batch of keras_tupe/data/rows/rows.py, without step" in refused()
-
-
-def test_a_summary_of_two_lines_ends_the_build(monkeypatch, forget):
-    text = keras_tupe.extend_positions.__doc__
-    monkeypatch.setattr(keras_tupe.extend_positions, "__doc__", text.replace(" ", "\n    ", 1))
-    assert (
-        "must begin with a sentence in one line. Received: keras_tupe.extend_positions" in refused()
-    )
-
-
-def test_a_name_that_is_not_there_ends_the_build(monkeypatch, forget):
-    text = keras_tupe.extend_positions.__doc__
-    monkeypatch.setattr(
-        keras_tupe.extend_positions, "__doc__", f"{text}\n    See `keras_tupe.layers.ClsRest`.\n"
-    )
-    assert refused() == (
-        "A docstring must name what is there, or be corrected. Received: "
-        "`keras_tupe.layers.ClsRest` in keras_tupe.extend_positions"
-    )
+@pytest.mark.parametrize(
+    ("owner", "text", "told"),
+    [
+        (keras_tupe.layers.ClsReset, "", "A public name must have a docstring. Received: keras"),
+        (BACKBONE, BACKBONE.__doc__.replace("    num_segments: ", "    "), "without num_segments"),
+        (keras_tupe.data.Rows.batch, "A batch.", "rows/rows.py, without step"),
+        (
+            EXTEND,
+            EXTEND.__doc__.replace(" ", "\n    ", 1),
+            "must begin with a sentence in one line",
+        ),
+        (EXTEND, f"{EXTEND.__doc__}\n    See `keras_tupe.layers.ClsRest`.\n", "name what is there"),
+    ],
+)
+def test_a_docstring_that_is_not_complete_ends_the_build(owner, text, told, monkeypatch, forget):
+    monkeypatch.setattr(owner, "__doc__", text)
+    with pytest.raises(ValueError, match="Received: ") as error:
+        reference.pages()
+    (sentence,) = str(error.value).splitlines()
+    assert told in sentence
 
 
 def record(value, kind, text):
@@ -202,16 +175,3 @@ def test_code_is_linked_where_it_means_a_public_name():
     assert link("training.prepare") == "[`keras-tupe prepare`](commands/prepare.md)"
     for code in ("pearson", "f1", "get", "x_1", "seal", "training.nothing", "-1"):
         assert link(code) == f"`{code}`"
-
-
-def test_a_method_of_a_class_above_is_linked(pages):
-    page = pages["reference/keras_tupe.UntiedPositionalAttention.md"]
-    assert "{py:method} scores" not in page
-    assert "{py:obj}`scores <keras_tupe.layers.AbstractSelfAttention.scores>`" in page
-
-
-def test_a_signature_is_python():
-    assert reference.signature(keras_tupe.data.write_shard).startswith("(")
-    shown = reference.signature(keras_tupe.positions.PositionMethod)
-    assert "attention=plain_attention" in shown
-    assert "<" not in shown

@@ -93,18 +93,6 @@ def test_a_table_has_the_rows_and_forms_that_are_asked_for(folder):
     assert re.findall("`(.*?)`", table) == ["shaw", "absolute"]
 
 
-def test_a_table_joins_the_rows_of_two_files_and_of_every_key(folder):
-    more = {"of": {"a": {"rows": [{"label": "absolute", "length": 512, "loss": 4.5}]}}}
-    (folder / "results" / "more.json").write_text(json.dumps(more))
-    joined = TABLE.replace(":base", ":with: more.json of[a][rows] label length\n:base")
-    joined = joined.replace("length=512", "length=512; label=absolute").replace(
-        "{mib:x.2f}", "{loss}"
-    )
-    assert made(folder, joined).splitlines()[2].split("|")[3].strip() == "4.5"
-    keys = "```{result-table} more.json\n:rows: of[*]\n`x`: {key}\nloss: {rows[-1][loss]}\n```\n"
-    assert made(folder, keys).splitlines()[2] == "| a   |  4.5 |"
-
-
 def test_a_report_is_taken_whole_or_by_sections_and_folded(folder):
     whole = "```{result-report} report.md\n```\n"
     assert made(folder, whole) == "all\n\n**One**\n\n1\n\n**Two**\n\n2\n"

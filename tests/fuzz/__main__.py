@@ -1,4 +1,4 @@
-"""Attacks all readers for some minutes, in a process that may crash, and prints what came of it.
+"""Attacks all readers for some minutes, each in processes that may crash; prints what came of it.
 
     python tests/fuzz --minutes 10
     python tests/fuzz --reader checkpoint --minutes 1 --seed 5
@@ -12,14 +12,13 @@ import collections
 import json
 import os
 import pathlib
-import re
 import resource
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1])]
@@ -27,160 +26,79 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 HANG_SECONDS = 60
+_START_SECONDS = 120  # that a process may take to import everything
 _ROOM_BYTES = 3 * 2**30  # of memory that an execution may take, on top of all that is loaded
-_SLICE_SECONDS = 0.3
 
 
-class Tally:
-    """What came of the executions of one reader, in values that JSON can hold."""
-
-    def __init__(self):
-        self.counts = collections.Counter()
-        self.findings = {}
-
-    def add(self, outcome, number):
-        """Counts an `Outcome`; the first of each key is kept."""
-        self.counts[outcome.kind] += 1
-        if outcome.kind == "finding":
-            first = self.findings.setdefault(outcome.key, [0, number, outcome.text])
-            first[0] += 1
-
-
-def work(names, seed, starts, seconds, folder):
-    """Attacks readers in turns and writes what came of it; the process may not survive this.
-
-    Args:
-        names: of readers.
-        seed: of all executions.
-        starts: dictionary: name -> number of the first execution.
-        seconds: how long.
-        folder: where `now.json` says what is being done, and `tallies.json` what was found.
-    """
+def work(reader, seed, first, seconds, log):
+    """Attacks a reader and logs each execution's outcome; the process may not survive this."""
     from fuzz_engine import Attack
-    from fuzz_rooms import all_readers
 
-    readers = all_readers()
-    attacks, tallies, numbers = {}, {}, {}
-    for name in names:
-        attacks[name] = Attack(readers[name], folder / "files" / re.sub(r"\W+", "_", name))
-        attacks[name].good()
-        tallies[name], numbers[name] = Tally(), starts.get(name, 0)
+    attack = Attack(reader, log.parent / "files")
+    attack.good()
     used = int(pathlib.Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + _ROOM_BYTES, used + _ROOM_BYTES))
-    now = open(folder / "now", "r+b", buffering=0)  # noqa: SIM115 (until the process ends)
-    start = time.monotonic()
-    while time.monotonic() - start < seconds:
-        for name, attack in attacks.items():
-            turn = time.monotonic()
-            while time.monotonic() - turn < _SLICE_SECONDS and turn - start < seconds:
-                number = numbers[name]
-                os.pwrite(now.fileno(), json.dumps([name, number]).ljust(200).encode(), 0)
-                tallies[name].add(attack.execute(seed, number), number)
-                numbers[name] += 1
-            _save(folder, tallies)
+    start, number = time.monotonic(), first
+    with log.open("w", buffering=1) as lines:
+        while time.monotonic() - start < seconds:
+            found = attack.execute(seed, number)
+            lines.write(json.dumps([found.kind, found.key, found.text]) + "\n")
+            number += 1
 
 
-def _save(folder, tallies):
-    content = {name: [tally.counts, tally.findings] for name, tally in tallies.items()}
-    partial = folder / "tallies.partial"
-    partial.write_text(json.dumps(content))
-    partial.replace(folder / "tallies.json")
-
-
-def attack_all(names, seed, minutes):
-    """Runs `work` in processes, one after the other, until the time is over; returns the tallies.
+def attack(name, seed, seconds):
+    """Runs `work` in processes, one after the other, until the time is over.
 
     A process that dies or hangs is a finding of the execution that it was at.
+
+    Returns:
+        Counts of the kinds of outcomes, and findings: key -> (count, number of the first, text).
     """
-    totals = {name: Tally() for name in names}
-    starts = dict.fromkeys(names, 0)
-    end = time.monotonic() + 60 * minutes
+    counts, findings, number = collections.Counter(), {}, 0
+    end = time.monotonic() + seconds
+    fast = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     while (left := end - time.monotonic()) > 1:
-        with tempfile.TemporaryDirectory(dir=_fast_folder()) as place:
-            folder = pathlib.Path(place)
-            (folder / "now").write_bytes(b"")
-            words = [sys.executable, str(HERE), "--work", place, "--seed", str(seed)]
-            words += ["--seconds", str(left), "--starts", json.dumps(starts)]
-            process = subprocess.Popen(words, start_new_session=True, stderr=subprocess.PIPE)
-            death = _watch(process, folder / "now", end)
-            _add_up(totals, starts, folder, death)
-            if death is not None and not (folder / "now").read_bytes():
+        with tempfile.TemporaryDirectory(dir=fast) as place:
+            log = pathlib.Path(place, "log")
+            words = [sys.executable, str(HERE), "--reader", name, "--seed", str(seed)]
+            words += ["--work", str(log), "--number", str(number), "--minutes", str(left / 60)]
+            given = {"timeout": left + HANG_SECONDS + _START_SECONDS, "capture_output": True}
+            try:
+                ended = subprocess.run(words, check=False, text=True, **given)
+                death = ended.returncode and f"ended with {ended.returncode}: {ended.stderr[-999:]}"
+            except subprocess.TimeoutExpired:
+                death = f"no end after {HANG_SECONDS} seconds"
+            if not log.exists():
                 sys.exit(f"The attack could not begin: {death}")
-    return totals
-
-
-def _fast_folder():
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-
-
-def _watch(process, now, end):
-    """Waits for the end of a process; returns why it died, or `None` if it ended well."""
-    import threading
-
-    lines = collections.deque(maxlen=20)
-    reader = threading.Thread(target=lambda: lines.extend(process.stderr), daemon=True)
-    reader.start()
-    before, since = None, time.monotonic()
-    while process.poll() is None:
-        time.sleep(0.2)
-        state = now.read_bytes()
-        if state != before:
-            before, since = state, time.monotonic()
-        stuck = time.monotonic() - since > HANG_SECONDS + 120 * (not state)
-        if stuck or time.monotonic() > end + HANG_SECONDS:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            return f"no end after {HANG_SECONDS} seconds"
-    reader.join(5)
-    if process.returncode:
-        said = b"".join(lines).decode("utf-8", "replace").strip()[-1500:]
-        return f"the process ended with {process.returncode}: {said}"
-    return None
-
-
-def _add_up(totals, starts, folder, death):
-    path = folder / "tallies.json"
-    for name, (counts, findings) in json.loads(path.read_text() if path.exists() else "{}").items():
-        totals[name].counts.update(counts)
-        starts[name] += sum(counts.values())
-        for key, (count, number, text) in findings.items():
-            totals[name].findings.setdefault(key, [0, number, text])[0] += count
-    state = (folder / "now").read_bytes().strip()
-    if death is not None and state:
-        name, number = json.loads(state)
-        totals[name].counts.update({"finding": 1})
-        totals[name].findings.setdefault("death", [0, number, death])[0] += 1
-        starts[name] = number + 1
+            outcomes = [json.loads(line) for line in log.read_text().splitlines()]
+        for kind, key, text in [*outcomes, *([["finding", "death", death]] if death else [])]:
+            counts[kind] += 1
+            if kind == "finding":
+                count, first, told = findings.get(key, (0, number, text))
+                findings[key] = (count + 1, first, told)
+            number += 1
+    return counts, findings
 
 
 def report(totals):
     """Returns the table of all readers, and the findings below it."""
-    header = f"{'reader':<45} {'executions':>10} {'accepted':>9} {'refused':>9} {'findings':>9}"
-    lines = [header]
-    sums = collections.Counter()
-    for name, tally in totals.items():
-        sums.update(tally.counts)
-        lines.append(_line(name, tally.counts))
-    lines.append(_line("all", sums))
-    for name, tally in totals.items():
-        for key, (count, number, text) in tally.findings.items():
+    kinds, lines = ("accepted", "refused", "finding"), []
+    counts = {name: found for name, (found, _) in totals.items()}
+    counts["all"] = sum(counts.values(), collections.Counter())
+    lines.append(f"{'reader':<45} {'executions':>10}" + "".join(f"{kind:>10}" for kind in kinds))
+    for name, found in counts.items():
+        cells = [found.total(), *(found[kind] for kind in kinds)]
+        lines.append(f"{name:<45} " + "".join(f"{number:>10,}" for number in cells))
+    for name, (_, findings) in totals.items():
+        for key, (count, number, text) in findings.items():
             lines += ["", f"{name}: {key}, {count} times, first --number {number}", f"    {text}"]
     return "\n".join(lines)
 
 
-def _line(name, counts):
-    cells = [sum(counts.values()), *(counts[kind] for kind in ("accepted", "refused", "finding"))]
-    return f"{name:<45} {cells[0]:>10,} {cells[1]:>9,} {cells[2]:>9,} {cells[3]:>9,}"
-
-
-def repeat(name, seed, number, keep):
+def repeat(reader, seed, number, keep):
     """Repeats one execution and prints its outcome with the traceback."""
-    import traceback
-
     from fuzz_engine import Attack
-    from fuzz_rooms import all_readers
 
-    reader = all_readers()[name]
     shutil.rmtree(keep, ignore_errors=True)
     attack = Attack(reader, keep)
     attack.damage(seed, number)
@@ -192,34 +110,28 @@ def repeat(name, seed, number, keep):
 
 def main():
     """Runs the command line."""
+    from fuzz_engine import all_readers
+
     parser = argparse.ArgumentParser(
         prog="fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--minutes", type=float, default=10.0, help="how long; default: 10")
     parser.add_argument("--seed", type=int, default=0, help="of all executions; default: 0")
-    parser.add_argument("--reader", action="append", metavar="NAME", help="only these readers")
-    parser.add_argument("--not", action="append", dest="without", default=[], metavar="NAME")
+    parser.add_argument("--reader", default="", metavar="NAME", help="only those with this text")
     parser.add_argument("--number", type=int, help="repeat this execution of one --reader")
     parser.add_argument("--keep", type=pathlib.Path, default=pathlib.Path("fuzz_files"))
-    for name in ("--work", "--starts"):
-        parser.add_argument(name, help=argparse.SUPPRESS)
-    parser.add_argument("--seconds", type=float, help=argparse.SUPPRESS)
+    parser.add_argument("--work", type=pathlib.Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    readers, seed = all_readers(), options.seed
     if options.work:
-        starts = json.loads(options.starts)
-        work(list(starts), options.seed, starts, options.seconds, pathlib.Path(options.work))
-        return
+        seconds = 60 * options.minutes
+        return work(readers[options.reader], seed, options.number, seconds, options.work)
     if options.number is not None:
-        repeat(options.reader[0], options.seed, options.number, options.keep)
-        return
-    from fuzz_rooms import all_readers
-
-    wanted = options.reader or [""]
-    names = [name for name in all_readers() if any(word in name for word in wanted)]
-    names = [name for name in names if not any(word in name for word in options.without)]
-    totals = attack_all(names, options.seed, options.minutes)
+        return repeat(readers[options.reader], seed, options.number, options.keep)
+    names = [name for name in readers if options.reader in name]
+    totals = {name: attack(name, seed, 60 * options.minutes / len(names)) for name in names}
     print(report(totals))
-    sys.exit(1 if any(tally.findings for tally in totals.values()) else 0)
+    return sys.exit(1 if any(findings for _, findings in totals.values()) else 0)
 
 
 if __name__ == "__main__":

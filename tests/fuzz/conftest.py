@@ -1,3 +1,3 @@
-from fuzz_rooms import add_rooms
+from fuzz_engine import add_rooms
 
 add_rooms()

@@ -41,7 +41,7 @@ _ARGS = {
 }
 
 
-def _write_hf(folder, parts=False, legacy=None):
+def _write_hf(folder, parts=False):
     bert_cases.write_hf(folder, pieces=bert_cases.PIECES, settings=_SETTINGS)
     vocabulary = {piece: place for place, piece in enumerate(bert_cases.PIECES)}
     whole = {
@@ -58,22 +58,6 @@ def _write_hf(folder, parts=False, legacy=None):
         place.rename(folder / "part-1.safetensors")
         index = {"weight_map": dict.fromkeys(bert_cases.released_weights(), "part-1.safetensors")}
         (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-    if legacy is not None:
-        (folder / "model.safetensors").unlink()
-        (folder / "pytorch_model.bin").write_bytes(_torch_bytes(legacy))
-
-
-def _torch_bytes(legacy):
-    weights = bert_cases.released_weights()
-    tensors, storages, counts = {}, {}, {}
-    for number, (name, array) in enumerate(weights.items()):
-        key = str(number)
-        storages[key], counts[key] = array.tobytes(), array.size
-        tensors[name] = torch_cases.tensor(key, array.size, array.shape, legacy=legacy)
-    pickle = torch_cases.pickled(tensors)
-    if legacy:
-        return torch_cases.legacy_file(pickle, storages, counts=counts)
-    return torch_cases.zip_file(pickle, storages)
 
 
 def _read_hf_parts(folder):
@@ -124,10 +108,6 @@ def _read_torch(folder):
     return torch_file.read(folder / "model.pt")
 
 
-def _write_fairseq(folder):
-    (folder / "dict.txt").write_text("the 12\n, 11\ncat 3\n<mask> 1\n")
-
-
 def _write_tupe(folder):
     name = "fairseq_tupe_r.pt"
     (folder / name).write_bytes((GOLDEN / name).read_bytes())
@@ -137,78 +117,61 @@ def _read_tupe(folder):
     return from_tupe_checkpoint(folder / "fairseq_tupe_r.pt")
 
 
-@functools.cache
-def _keras_hub_files():
-    import pathlib
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as place:
-        folder = pathlib.Path(place)
-        tokenizer = keras_hub.models.BertTokenizer(bert_cases.PIECES, lowercase=True)
-        backbone = keras_hub.models.BertBackbone(len(bert_cases.PIECES), 1, 2, 6, 7)
-        preprocessor = keras_hub.models.BertMaskedLMPreprocessor(tokenizer, sequence_length=8)
-        keras_hub.models.BertMaskedLM(backbone, preprocessor).save_to_preset(place)
-        files = [path for path in folder.rglob("*") if path.is_file()]
-        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
-
-
 def _write_keras_hub(folder):
-    for name, content in _keras_hub_files().items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
+    tokenizer = keras_hub.models.BertTokenizer(bert_cases.PIECES, lowercase=True)
+    backbone = keras_hub.models.BertBackbone(len(bert_cases.PIECES), 1, 2, 6, 7)
+    preprocessor = keras_hub.models.BertMaskedLMPreprocessor(tokenizer, sequence_length=8)
+    keras_hub.models.BertMaskedLM(backbone, preprocessor).save_to_preset(str(folder))
+
+
+def _write_vocabulary(folder):
+    (folder / "vocab.txt").write_text("\n".join(bert_cases.PIECES))
+
+
+def _read_vocabulary(folder):
+    if (folder / "vocab.txt").is_file():
+        read_lines(folder / "vocab.txt")
 
 
 READERS = [
-    Reader("Hugging Face: files", _write_hf, _read_hf_parts, quick=8),
+    Reader("Hugging Face: files", _write_hf, _read_hf_parts),
     Reader(
         "Hugging Face: weights in parts",
         functools.partial(_write_hf, parts=True),
-        lambda folder: read_hf_weights(folder),
+        read_hf_weights,
         files=("model*", "part*"),
     ),
-    Reader("Hugging Face: model", _write_hf, from_hf, quick=3),
-    Reader("Hugging Face: GPT-2", functools.partial(_write_golden, name="gpt2"), from_hf, quick=3),
-    Reader(
-        "Hugging Face: Longformer",
-        functools.partial(_write_golden, name="longformer"),
-        from_hf,
-        quick=3,
+    Reader("Hugging Face: model", _write_hf, from_hf, quick=2),
+    *(
+        Reader(
+            f"Hugging Face: {name}", functools.partial(_write_golden, name=name), from_hf, quick=2
+        )
+        for name in ("gpt2", "longformer")
     ),
     Reader(
         "sentence-transformers: settings",
         _write_sentence_transformers,
         read_settings,
         files=("modules.json", "*sentence*.json", "*/*.json", "tokenizer_config.json"),
-        quick=8,
     ),
     Reader(
         "byte-level pieces",
         _write_byte_pairs,
         lambda folder: ByteLevelBpe(folder / "vocab.json").tokenize(["the \u65e5"]),
     ),
-    Reader(
-        "Hugging Face: torch weights",
-        functools.partial(_write_hf, legacy=False),
-        read_hf_weights,
-        files=("*.bin",),
-    ),
-    Reader("torch zip", functools.partial(_write_torch, legacy=False), _read_torch, quick=12),
-    Reader("torch legacy", functools.partial(_write_torch, legacy=True), _read_torch, quick=12),
-    Reader("TUPE checkpoint", _write_tupe, _read_tupe, quick=3),
+    Reader("torch zip", functools.partial(_write_torch, legacy=False), _read_torch),
+    Reader("torch legacy", functools.partial(_write_torch, legacy=True), _read_torch),
+    Reader("TUPE checkpoint", _write_tupe, _read_tupe, quick=2),
     Reader(
         "fairseq dictionary",
-        _write_fairseq,
+        lambda folder: (folder / "dict.txt").write_text("the 12\n, 11\ncat 3\n<mask> 1\n"),
         lambda folder: read_fairseq_dictionary(folder / "dict.txt"),
     ),
-    Reader(
-        "pieces",
-        lambda folder: (folder / "vocab.txt").write_text("\n".join(bert_cases.PIECES)) and None,
-        lambda folder: (folder / "vocab.txt").is_file() and read_lines(folder / "vocab.txt"),
-    ),
-    Reader("KerasHub BERT", _write_keras_hub, from_keras_hub_bert, quick=3),
+    Reader("pieces", _write_vocabulary, _read_vocabulary),
+    Reader("KerasHub BERT", _write_keras_hub, from_keras_hub_bert, quick=2),
     Reader(
         "convert.load: our preset's config.json",
-        lambda folder: _write_hf(folder),
+        _write_hf,
         lambda folder: sources._entry(folder, "model_type") and sources._dtype(folder),
         files=("config.json",),
     ),

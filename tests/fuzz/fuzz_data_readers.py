@@ -64,30 +64,23 @@ def _repair_checkpoint(folder):
     Checkpoints(folder).save(4, arrays, facts)
 
 
-@functools.cache
-def _prepared_files(kind):
-    import pathlib
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as place:
-        folder = pathlib.Path(place, "rows")
-        rows = {
-            name: prepared_directories.make_rows(size, 8) % 300 for name, size in _SIZES.items()
-        }
-        prepared_directories.write_directory(folder, rows, rows_per_shard=20, **_FACTS)
-        path = folder / "vocabulary.txt"
-        path.write_text(path.read_text("utf-8").replace("\u2028", ""), "utf-8")
-        _repair_prepared(folder)
-        if kind == "sentencepiece":
-            (folder / "vocabulary.txt").unlink()
-            model = prepared_directories.sentencepiece_model()
-            (folder / "vocabulary.spm").write_bytes(model)
-            _as_sentencepiece(folder)
-        return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
 _SIZES = {"train": 41, "valid": 7}
 _FACTS = {"duplicates": 0, "skipped": 0, "corpus_hash": "0" * 64, "fingerprint": {"a": 1}}
+
+
+def write_prepared(folder, kind="wordpiece"):
+    """Writes a folder of prepared rows."""
+    if folder.is_dir():
+        folder.rmdir()  # what writes makes it
+    rows = {name: prepared_directories.make_rows(size, 8) % 300 for name, size in _SIZES.items()}
+    prepared_directories.write_directory(folder, rows, rows_per_shard=20, **_FACTS)
+    path = folder / "vocabulary.txt"
+    path.write_text(path.read_text("utf-8").replace("\u2028", ""), "utf-8")
+    repair_prepared(folder)
+    if kind == "sentencepiece":
+        path.unlink()
+        (folder / "vocabulary.spm").write_bytes(prepared_directories.sentencepiece_model())
+        _as_sentencepiece(folder)
 
 
 def _as_sentencepiece(folder):
@@ -105,15 +98,11 @@ def _as_sentencepiece(folder):
     record["sha256"]["vocabulary.spm"] = ""
     del record["sha256"]["vocabulary.txt"]
     path.write_text(json.dumps(record))
-    _repair_prepared(folder)
+    repair_prepared(folder)
 
 
-def _write_prepared(folder, kind):
-    for name, content in _prepared_files(kind).items():
-        (folder / name).write_bytes(content)
-
-
-def _repair_prepared(folder):
+def repair_prepared(folder):
+    """Makes the hashes in the record right again."""
     path = folder / PREPARATION_FILE
     record = json.loads(path.read_bytes())
     hashes, facts = record["sha256"], record["vocabulary"]
@@ -159,10 +148,9 @@ def _read_glue(folder):
         read_glue(task, folder, "train", check_counts=False)
 
 
-def _read_each(folder):
-    problems = []
-    for read, options in ((read_blimp, {}), (read_blimp, {"skipped": problems})):
-        read(folder, **options)
+def _read_blimp(folder):
+    for options in ({}, {"skipped": []}):
+        read_blimp(folder, **options)
 
 
 def _read_squad(folder):
@@ -176,35 +164,28 @@ def _write_cluster(folder):
 
 
 def _read_cluster(folder):
-    if not (folder / "cluster.json").is_file():
-        return None
-    text = (folder / "cluster.json").read_bytes().decode("utf-8", "surrogateescape")
-    return strategies.cluster(text)
+    file = folder / "cluster.json"
+    if file.is_file():
+        strategies.cluster(file.read_bytes().decode("utf-8", "surrogateescape"))
 
 
 READERS = [
-    Reader("checkpoint", _write_checkpoint, _read_checkpoint, repair=_repair_checkpoint, quick=20),
-    Reader(
-        "prepared rows",
-        functools.partial(_write_prepared, kind="wordpiece"),
-        _read_prepared,
-        repair=_repair_prepared,
-        quick=12,
-    ),
+    Reader("checkpoint", _write_checkpoint, _read_checkpoint, repair=_repair_checkpoint),
+    Reader("prepared rows", write_prepared, _read_prepared, repair=repair_prepared),
     Reader(
         "prepared rows, SentencePiece",
-        functools.partial(_write_prepared, kind="sentencepiece"),
+        functools.partial(write_prepared, kind="sentencepiece"),
         _read_prepared,
-        repair=_repair_prepared,
+        repair=repair_prepared,
+        quick=4,
     ),
-    Reader("sources", _write_sources, _read_sources, quick=12),
-    Reader("BLiMP", lambda folder: blimp_cases.write_pairs(folder) and None, _read_each),
+    Reader("sources", _write_sources, _read_sources),
+    Reader("BLiMP", blimp_cases.write_pairs, _read_blimp),
     Reader(
         "SQuAD",
-        lambda folder: squad_cases.write_questions(folder / "train.json", 2) and None,
+        lambda folder: squad_cases.write_questions(folder / "train.json", 2),
         _read_squad,
-        quick=12,
     ),
     Reader("GLUE", _write_glue, _read_glue, files=("*/*.tsv",)),
-    Reader("TF_CONFIG", _write_cluster, _read_cluster, quick=12),
+    Reader("TF_CONFIG", _write_cluster, _read_cluster),
 ]

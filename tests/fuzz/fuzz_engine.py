@@ -7,45 +7,25 @@ name of a file that it cannot open. Anything else is a finding.
 
 import dataclasses
 import fnmatch
+import functools
+import importlib
 import pathlib
 import random as random_numbers
 import re
 import shutil
+import sys
+import tempfile
 import time
 import traceback
 import warnings
 from collections.abc import Callable
 
-from fuzz_archives import (
-    changed_gzip,
-    changed_h5,
-    changed_keras,
-    changed_npy,
-    changed_npz,
-    changed_safetensors,
-    changed_spm,
-    changed_torch,
-)
-from fuzz_bytes import changed_bytes, changed_text
-from fuzz_values import changed_json, changed_json_lines, changed_toml
+from fuzz_damage import changed_bytes, damaged
 
 ACCEPTED, REFUSED, FINDING = "accepted", "refused", "finding"
 SLOW_SECONDS = 5.0  # of processors: others may use the machine as well
-_BY_SUFFIX = {
-    ".json": changed_json,
-    ".jsonl": changed_json_lines,
-    ".toml": changed_toml,
-    ".npz": changed_npz,
-    ".npy": changed_npy,
-    ".h5": changed_h5,
-    ".keras": changed_keras,
-    ".safetensors": changed_safetensors,
-    ".pt": changed_torch,
-    ".bin": changed_torch,
-    ".spm": changed_spm,
-    ".gz": changed_gzip,
-    **dict.fromkeys((".csv", ".tsv", ".txt", ".md"), changed_text),
-}
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+_ROOMS = ("", "convert", "data/rows", "training")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +47,20 @@ class Reader:
     read: Callable
     files: tuple = ("*",)
     repair: Callable | None = None
-    quick: int = 12
+    quick: int = 8
+
+
+def add_rooms():
+    """Lets modules of other folders of tests, whose cases are attacked, be imported by name."""
+    sys.path += [str(TESTS / room) for room in _ROOMS if str(TESTS / room) not in sys.path]
+
+
+def all_readers():
+    """Returns the readers by name."""
+    add_rooms()
+    modules = [f"fuzz_{room}_readers" for room in ("data", "convert", "training", "model")]
+    found = [reader for name in modules for reader in importlib.import_module(name).READERS]
+    return {reader.name: reader for reader in found}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,42 +78,40 @@ class Outcome:
     text: str = ""
 
 
-class Attack:
-    """Executions of one reader in a folder of its own.
+@functools.cache
+def _written(write):
+    """Returns the good files that a function writes: name -> bytes."""
+    with tempfile.TemporaryDirectory() as place:
+        write(pathlib.Path(place))
+        return {str(path.relative_to(place)): path.read_bytes() for path in _files(place)}
 
-    Args:
-        reader: a `Reader`.
-        folder: made; good files are written there once and put back after each execution.
-    """
+
+class Attack:
+    """Executions of one reader in a new folder, whose good files are put back after each."""
 
     def __init__(self, reader, folder):
-        self.reader = reader
-        self.folder = pathlib.Path(folder)
-        self.folder.mkdir(parents=True)
-        reader.write(self.folder)
-        self._good = {path: path.read_bytes() for path in _files(self.folder)}
-        names = {path.relative_to(self.folder).as_posix(): path for path in self._good}
+        self.reader, self.folder = reader, pathlib.Path(folder)
+        self._good = {self.folder / name: x for name, x in _written(reader.write).items()}
+        self._states = {}
+        self.put_back()
         self.targets = sorted(
             path
-            for name, path in names.items()
-            if any(fnmatch.fnmatch(name, pattern) for pattern in reader.files)
+            for path in self._good
+            for pattern in reader.files
+            if fnmatch.fnmatch(path.relative_to(self.folder).as_posix(), pattern)
         )
-        self._states = {path: _state(path) for path in self._good}
-        if not self.targets:
-            raise AssertionError(f"{reader.name}: there is nothing to damage in {sorted(names)}")
+        assert self.targets, f"{reader.name}: there is nothing to damage"
 
     def good(self):
         """Reads the files as they are; whatever goes wrong is raised."""
-        try:
-            return self.reader.read(self.folder)
-        finally:
-            self.put_back()
+        self.reader.read(self.folder)
+        self.put_back()
 
     def execute(self, seed, number):
         """Damages the files and reads them; returns the `Outcome`."""
         try:
             self.damage(seed, number)
-            return self._read()
+            return self.outcome()
         finally:
             self.put_back()
 
@@ -128,13 +119,17 @@ class Attack:
         """Damages the files as execution `number` of a seed does."""
         random = random_numbers.Random(f"{self.reader.name} {seed} {number}")
         for _ in range(random.choice([1, 1, 1, 1, 2, 3])):
-            path = random.choice(self.targets)
-            _damage(path, random)
-        if self.reader.repair is not None and random.random() < 0.5:
+            _damage(random.choice(self.targets), random)
+        if random.random() < 0.5:
             try:
-                self.reader.repair(self.folder)
+                self.repair()
             except Exception:
                 return  # the damage left nothing to repair
+
+    def repair(self):
+        """Makes recorded hashes right again, where the reader checks them."""
+        if self.reader.repair is not None:
+            self.reader.repair(self.folder)
 
     def put_back(self):
         """Makes the folder what it was."""
@@ -142,36 +137,37 @@ class Attack:
             if path not in self._good:
                 path.unlink()
         for path, content in self._good.items():
-            if not path.is_file() or _state(path) != self._states[path]:
+            if not path.is_file() or _state(path) != self._states.get(path):
                 if path.is_dir():
                     shutil.rmtree(path)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
                 self._states[path] = _state(path)
 
-    def _read(self):
-        start = time.process_time()
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+    def outcome(self):
+        """Reads the files as they are now; returns the `Outcome`."""
+        start, found = time.process_time(), Outcome(ACCEPTED)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
                 self.reader.read(self.folder)
-            outcome = Outcome(ACCEPTED)
-        except (ValueError, OSError) as error:
-            outcome = _refusal(error)
-        except Exception as error:
-            outcome = _finding(error)
+            except Exception as error:
+                found = _refused(error) if _is_clear(error) else _finding(error)
         seconds = time.process_time() - start
         if seconds > SLOW_SECONDS:
-            return Outcome(FINDING, "slow", f"{seconds:.1f} seconds; {outcome.text}")
-        return outcome
+            return Outcome(FINDING, "slow", f"{seconds:.1f} seconds; {found.text}")
+        return found
 
 
-def _refusal(error):
-    message = str(error)
-    is_ours = type(error).__module__.startswith("keras_tupe.")
-    is_told = (type(error) in (ValueError, FileNotFoundError) or is_ours) and "Received" in message
-    of_system = isinstance(error, OSError) and error.filename is not None
-    return Outcome(REFUSED, text=message) if is_told or of_system else _finding(error)
+def _is_clear(error):
+    if isinstance(error, OSError) and error.filename is not None:
+        return True  # of the system
+    is_ours = isinstance(error, ValueError) and type(error).__module__.startswith("keras_tupe.")
+    return (type(error) in (ValueError, FileNotFoundError) or is_ours) and "Received" in str(error)
+
+
+def _refused(error):
+    return Outcome(REFUSED, text=str(error))
 
 
 def _finding(error):
@@ -186,29 +182,20 @@ def _finding(error):
 def _damage(path, random):
     if not path.is_file():
         return  # damaged before
-    content = path.read_bytes()
-    change = _BY_SUFFIX.get(path.suffix, changed_bytes)
-    kind = random.random()
-    if kind < 0.02:
-        path.unlink()
-        return
+    content, kind = path.read_bytes(), random.random()
     if kind < 0.03:
         path.unlink()
-        path.mkdir()
+        if kind > 0.02:
+            path.mkdir()
         return
     if kind < 0.12:
-        change = changed_bytes
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of names that are there twice, on purpose
-            damaged = change(content, random)
-    except Exception:  # damaged twice: it no longer has a structure
-        damaged = changed_bytes(content, random)
-    path.write_bytes(damaged)
+        path.write_bytes(changed_bytes(content, random))
+        return
+    path.write_bytes(damaged(path.suffix, content, random))
 
 
 def _files(folder):
-    return [path for path in folder.rglob("*") if path.is_file()]
+    return [path for path in pathlib.Path(folder).rglob("*") if path.is_file()]
 
 
 def _state(path):

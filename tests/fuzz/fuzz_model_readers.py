@@ -1,10 +1,9 @@
 """Readers of models and vocabularies: presets, `.keras` files, exports, tokenizers."""
 
 import functools
-import pathlib
-import tempfile
 
 import keras
+import tensorflow as tf
 import tiny_vocabularies
 from fuzz_engine import Reader
 
@@ -13,7 +12,6 @@ from keras_tupe import (
     TupeBackbone,
     TupeMaskedLM,
     TupeMaskedLMPreprocessor,
-    TupeSpanExtractor,
     TupeTextClassifier,
     TupeTextClassifierPreprocessor,
     TupeTokenizer,
@@ -30,47 +28,23 @@ def _backbone():
     return TupeBackbone(len(pieces), 1, 2, 8, 8, "tupe_r", max_sequence_length=16)
 
 
-def _task(kind):
-    tokenizer = TupeTokenizer(tiny_vocabularies.wordpiece_pieces())
+def _write_preset(folder, kind=TupeMaskedLM):
+    model, tokenizer = _backbone(), TupeTokenizer(tiny_vocabularies.wordpiece_pieces())
     if kind is TupeMaskedLM:
-        return kind(_backbone(), TupeMaskedLMPreprocessor(tokenizer, sequence_length=8))
-    preprocessor = TupeTextClassifierPreprocessor(tokenizer, sequence_length=8)
+        model = kind(model, TupeMaskedLMPreprocessor(tokenizer, sequence_length=8))
     if kind is TupeTextClassifier:
-        return kind(_backbone(), 2, preprocessor)
-    return kind(_backbone(), preprocessor=preprocessor)
+        model = kind(model, 2, TupeTextClassifierPreprocessor(tokenizer, sequence_length=8))
+    model.save_to_preset(str(folder))
 
 
-@functools.cache
-def _preset(kind):
-    with tempfile.TemporaryDirectory() as place:
-        folder = pathlib.Path(place)
-        (_backbone() if kind is TupeBackbone else _task(kind)).save_to_preset(place)
-        files = [path for path in folder.rglob("*") if path.is_file()]
-        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+def _preset_reader(kind, of):
+    write = functools.partial(_write_preset, kind=of)
+    read = functools.partial(_load, kind=kind)
+    return Reader(f"preset: {kind.__name__}", write, read, quick=1)
 
 
-def _write_preset(folder, kind):
-    for name, content in _preset(kind).items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
-
-
-def _preset_reader(kind, of=None):
-    of = of or kind
-    return Reader(
-        f"preset: {kind.__name__}",
-        functools.partial(_write_preset, kind=of),
-        lambda folder: kind.from_preset(str(folder)),
-        quick=1,
-    )
-
-
-@functools.cache
-def _keras_file():
-    with tempfile.TemporaryDirectory() as place:
-        path = pathlib.Path(place, "model.keras")
-        _backbone().save(path)
-        return path.read_bytes()
+def _load(folder, kind):
+    kind.from_preset(str(folder))
 
 
 def _load_keras_file(folder):
@@ -81,42 +55,27 @@ def _load_keras_file(folder):
         raise ValueError(f"Keras: {error}. Received: a damaged file") from error
 
 
-@functools.cache
-def _saved_model():
-    import tensorflow as tf
-
-    rows = tf.TensorSpec((None, None), tf.int32)
-
-    class Plain(tf.Module):
-        def __init__(self):
-            super().__init__()
-            self.table = tf.Variable(tf.ones((3, 2)))
-
-        @tf.function(input_signature=[{"input_word_ids": rows, "input_mask": rows}])
-        def __call__(self, inputs):
-            return {"sequence_output": tf.gather(self.table, inputs["input_word_ids"])}
-
-    with tempfile.TemporaryDirectory() as place:
-        folder = pathlib.Path(place)
-        tf.saved_model.save(Plain(), place)
-        files = [path for path in folder.rglob("*") if path.is_file()]
-        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+_ROWS = tf.TensorSpec((None, None), tf.int32)
 
 
-def _write_saved_model(folder):
-    for name, content in _saved_model().items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
+class _Plain(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = tf.Variable(tf.ones((3, 2)))
 
-
-def _read_backbone_config(folder):
-    return read_backbone(folder / FILE)
+    @tf.function(input_signature=[{"input_word_ids": _ROWS, "input_mask": _ROWS}])
+    def __call__(self, inputs):
+        return {"sequence_output": tf.gather(self.table, inputs["input_word_ids"])}
 
 
 def _write_pieces(folder):
     pieces = tiny_vocabularies.wordpiece_pieces()
     text = "".join(f"{piece}\n" for piece in pieces)
     (folder / "vocabulary.txt").write_text(text, encoding="utf-8")
+
+
+def _write_model(folder):
+    (folder / "vocabulary.spm").write_bytes(tiny_vocabularies.sentencepiece_model())
 
 
 def _use(tokenizer):
@@ -130,45 +89,28 @@ READERS = [
     Reader(
         "export: backbone config",
         lambda folder: write_backbone_config(_backbone(), folder),
-        _read_backbone_config,
+        lambda folder: read_backbone(folder / FILE),
         files=("*/*.json",),
-        quick=8,
     ),
     Reader(
         "export: SavedModel",
-        _write_saved_model,
+        lambda folder: tf.saved_model.save(_Plain(), str(folder)),
         lambda folder: SavedEncoder(str(folder)),
         quick=2,
     ),
-    Reader(
-        "WordPiece",
-        _write_pieces,
-        lambda folder: _use(WordPiece(folder / "vocabulary.txt")),
-        quick=8,
-    ),
+    Reader("WordPiece", _write_pieces, lambda folder: _use(WordPiece(folder / "vocabulary.txt"))),
     Reader(
         "SentencePiece",
-        lambda folder: (
-            (folder / "vocabulary.spm").write_bytes(tiny_vocabularies.sentencepiece_model())
-            and None
-        ),
+        _write_model,
         lambda folder: _use(SentencePieceBpe(folder / "vocabulary.spm")),
-        quick=8,
     ),
-    _preset_reader(TupeBackbone),
-    _preset_reader(TupeMaskedLM),
-    _preset_reader(TupeTextClassifier),
-    _preset_reader(TupeSpanExtractor),
+    _preset_reader(TupeBackbone, TupeBackbone),
+    _preset_reader(TupeTextClassifier, TupeTextClassifier),
     _preset_reader(TupeTokenizer, TupeMaskedLM),
-    Reader(
-        "preset: training.load_preset",
-        functools.partial(_write_preset, kind=TupeMaskedLM),
-        load.load_preset,
-        quick=1,
-    ),
+    Reader("preset: training.load_preset", _write_preset, load.load_preset, quick=1),
     Reader(
         "preset: .keras file",
-        lambda folder: (folder / "model.keras").write_bytes(_keras_file()) and None,
+        lambda folder: _backbone().save(folder / "model.keras"),
         _load_keras_file,
         quick=1,
     ),

@@ -1,6 +1,6 @@
 """Every position bias as attention is handed it, in short and long texts; buckets; FIRE.
 
-Their equations are those of the oracles: `test_positions.py`.
+Their equations are those of the oracles: `test_position_promises.py`.
 """
 
 import math

@@ -14,7 +14,7 @@ from keras_tupe import TupeCausalLM, call_with_memory, positions, with_memory_le
 from keras_tupe.analysis import mean_attention_scores, position_logits, seen_keys
 from keras_tupe.layers import PlainSelfAttention
 from keras_tupe.layers._recomputation import set_remat
-from training.check.method import segments
+from training.check.method.encoder import check_segments, with_memory
 
 CAUSAL = {"attention_pattern": "causal"}
 SEGMENTS = {**CAUSAL, "memory_length": 4, "segment_length": 3}
@@ -41,12 +41,12 @@ def columns(given, start, end=None):
 
 def test_which_methods_have_a_memory():
     """Each answers as segments one after the other: `keras-tupe check`, for every method."""
-    known = segments.with_memory(map(tied, METHOD_NAMES))
+    known = with_memory(map(tied, METHOD_NAMES))
     without = {case.name for case in map(tied, METHOD_NAMES)} - {case.name for case in known}
     assert without == {"absolute", "sinusoidal", "bert_r", "free_table"}
     assert positions.get("tupe_a_tied_cls").why_no_memory({"cls": "tied"}) == ""
     untied = [case for case in map(Case, METHOD_NAMES) if case.resolved().get("cls") == "untied"]
-    assert not segments.with_memory(untied)
+    assert not with_memory(untied)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_which_methods_have_a_memory():
     ],
 )
 def test_any_lengths_and_blocks_are_segments_one_after_the_other(case, sizes):
-    segments.check_segments(case, **sizes)
+    check_segments(case, **sizes)
 
 
 @pytest.mark.parametrize("case", [TUPE, SHAW])

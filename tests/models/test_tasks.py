@@ -10,7 +10,7 @@ from tolerances import in_float64
 
 from keras_tupe.models import TupeMaskedLM, TupeMaskedPairLM, TupeTextClassifier
 from keras_tupe.tasks import TASKS
-from training.check.outcome import BROKEN, Check
+from training.check.promise import BROKEN, Check
 from training.check.task import PROMISES, model_of
 from training.check.task import inputs as inputs_of
 

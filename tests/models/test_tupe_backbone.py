@@ -123,10 +123,10 @@ def test_ids_of_any_integer_type_masks_of_booleans_and_batches_of_any_length_are
     ],
     ids=str,
 )
-def test_configurations_files_and_presets_give_the_same_encoder(case, tmp_path):
+def test_configurations_files_and_presets_give_the_same_encoder(case):
     saving.check_config(case)
-    saving.check_keras_file(case, tmp_path)
-    saving.check_preset(case, tmp_path)
+    saving.check_keras_file(case)
+    saving.check_preset(case)
 
 
 TRUNKS = {

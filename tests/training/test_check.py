@@ -8,7 +8,7 @@ import pytest
 from keras_tupe import positions
 from training.check.__main__ import main
 from training.check.method import suite
-from training.check.outcome import BROKEN, KEPT
+from training.check.promise import BROKEN, KEPT
 
 OUTSIDE = pathlib.Path(__file__).parents[2] / "examples" / "linear_slope.py"
 
@@ -28,13 +28,6 @@ def outcome(file, promise):
     """Returns what comes of one check of a file."""
     (check,) = [one for one in suite.checks(positions.load_file(file)) if one.promise == promise]
     return check.outcome()
-
-
-def broken(file, promise):
-    """Returns what is said of a promise that a file breaks."""
-    found = outcome(file, promise)
-    assert found.result == BROKEN
-    return found.reason
 
 
 LEARNED = (
@@ -114,7 +107,7 @@ MUTATIONS = {
     "a layer that adds less where there is padding": (
         [("abs(place[None, :] - place[:, None])", "abs(place[None, :] - place[:, None]) "
           "* 7 // ops.shape(hidden_states)[1]")],
-        "padding: how much",
+        "encoder: padding",
         "differs from that without",
     ),
     "a record that forgets that it is relative": (
@@ -125,6 +118,17 @@ MUTATIONS = {
     "an option that is never varied": (
         [('    other_options=({"slope": 0.3},),\n', "")],
         "the record is complete",
+        "none for 'slope'",
+    ),
+    "weights that never learn": (
+        [("dims, options: (KEY_BIAS,)", "dims, options: ()")],
+        "weights without a gradient",
+        "attention/key/bias[0]",
+    ),
+    "a config that lacks an argument": (
+        [(', "slope": self.slope}', "}")],
+        "configs make it again",
+        "`get_config` of LinearSlopeBias must return every argument of the constructor. Received: "
         "none for 'slope'",
     ),
     "an oracle that fails": (
@@ -138,50 +142,15 @@ MUTATIONS = {
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_mutation_is_found_and_said(name, loaded_files, tmp_path):
     changes, promise, sentence = MUTATIONS[name]
-    assert sentence in broken(written(tmp_path, *changes), promise)
+    found = outcome(written(tmp_path, *changes), promise)
+    assert found.result == BROKEN
+    assert sentence in found.reason
+    assert keras.config.floatx() == "float32"
 
 
 @pytest.mark.parametrize("promise", sorted({promise for _, promise, _ in MUTATIONS.values()}))
 def test_the_file_without_a_mutation_keeps_the_promise(promise, loaded_files, tmp_path):
     assert outcome(written(tmp_path), promise).result == KEPT
-
-
-ATTENTION = """
-import keras
-from keras_tupe.layers import PlainSelfAttention
-from keras_tupe.positions import PositionMethod, attention, none
-
-@keras.saving.register_keras_serializable(package="{package}")
-class Careless(PlainSelfAttention):
-    def call(self, hidden_states, padding_mask=None, **kwargs):
-        return super().call(hidden_states, **kwargs)
-
-METHOD = PositionMethod(
-    summary="ignores padding", source="a test", equation="s", logits_oracle=none.logits_oracle,
-    attention=lambda dims, options: attention(Careless, dims),
-    shift_invariant=True, sees_order=False,
-)
-"""
-
-
-def test_a_layer_that_ignores_padding_is_found(loaded_files, tmp_path):
-    file = tmp_path / "careless.py"
-    file.write_text(ATTENTION.format(package=tmp_path), encoding="utf-8")
-    for promise in ("encoder: padding", "padding: how much"):
-        assert "differs" in broken(file, promise)
-
-
-def test_weights_that_never_learn_are_found(loaded_files, tmp_path):
-    file = written(tmp_path, ("dims, options: (KEY_BIAS,)", "dims, options: ()"))
-    assert "attention/key/bias[0]" in broken(file, "weights without a gradient")
-    assert keras.config.floatx() == "float32"
-
-
-def test_a_config_that_lacks_an_argument_is_found(loaded_files, tmp_path):
-    file = written(tmp_path, (', "slope": self.slope}', "}"))
-    reason = broken(file, "configs make it again")
-    assert "`get_config` of LinearSlopeBias must" in reason
-    assert "none for 'slope'" in reason
 
 
 @pytest.mark.parametrize(
@@ -202,30 +171,19 @@ def test_mistakes_on_the_command_line_are_sentences(words, sentence, capsys):
     assert sentence in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("is_right", [True, False])
-def test_the_command_prints_a_table_and_ends_with_its_verdict(
-    is_right, loaded_files, tmp_path, capsys, monkeypatch
-):
-    every = suite.checks
-    monkeypatch.setattr(suite, "checks", lambda name: every(name)[:11])
-    if is_right:
-        main([str(written(tmp_path))])
-        assert "linear_slope keeps 11 of 11 promises" in capsys.readouterr().out
-        return
-    with pytest.raises(SystemExit) as caught:
-        main([str(written(tmp_path, ("(h + 1) / dims", "h / dims")))])
-    assert caught.value.code == 1
+def test_the_command_prints_a_table_and_ends_with_its_verdict(loaded_files, tmp_path, capsys):
+    right = str(written(tmp_path))
+    main([right, "--only", "oracle"])
     printed = capsys.readouterr().out
     assert "| promise " in printed
-    assert "equation in float64, 1e-12: In float64 with" in printed
-
-
-def test_one_promise_may_be_chosen(loaded_files, tmp_path, capsys):
-    file = str(written(tmp_path))
-    main([file, "--only", "shift"])
-    assert "linear_slope keeps 1 of 1 promises" in capsys.readouterr().out
+    assert "linear_slope keeps 2 of 2 promises" in printed
     with pytest.raises(SystemExit, match=r"Expected a part of one of \[(.|\n)*Received: 'no such'"):
-        main([file, "--only", "no such"])
+        main([right, "--only", "no such"])
+    wrong = str(written(tmp_path, ("(h + 1) / dims", "h / dims")))
+    with pytest.raises(SystemExit) as caught:
+        main([wrong, "--only", "1e-12"])
+    assert caught.value.code == 1
+    assert "equation in float64, 1e-12: In float64 with" in capsys.readouterr().out
 
 
 @pytest.mark.slow

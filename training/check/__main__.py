@@ -81,6 +81,8 @@ def main(arguments=None):
     settings = parse(Settings, arguments, __doc__, "check")
     with sentences("check", "Nothing was written."):
         name, outcomes = _outcomes(settings)
+    cells = [[x.promise, x.result, str(x.count or ""), f"{x.seconds:.1f}"] for x in outcomes]
+    print(table(["promise", "result", "cases", "seconds"], cells))
     broken = [one for one in outcomes if one.result == "BROKEN"]
     for one in broken:
         print(f"\n{one.promise}: {one.reason}")
@@ -95,7 +97,7 @@ def main(arguments=None):
 
 
 def _outcomes(settings):
-    """Prints what comes of each check; returns the name of what is checked, and the outcomes."""
+    """Returns the name of what is checked, and what comes of each check."""
     from keras_tupe import positions, tasks
     from training.check import task
     from training.check.method import suite
@@ -114,11 +116,6 @@ def _outcomes(settings):
         outcomes.append(check.outcome())
         if sys.stderr.isatty():
             print(f"\r{len(outcomes)} checks", end="", file=sys.stderr, flush=True)
-    rows = [
-        [one.promise, one.result, str(one.count) if one.count else "", f"{one.seconds:.1f}"]
-        for one in outcomes
-    ]
-    print(table(["promise", "result", "cases", "seconds"], rows))
     return name, outcomes
 
 

@@ -12,8 +12,7 @@ import numpy as np
 from keras import ops
 
 from keras_tupe import TupeTokenizer, metrics, tasks
-from training.check.compare import BrokenPromiseError, require, require_near
-from training.check.outcome import Check, LeftOutError
+from training.check.promise import BrokenPromiseError, Check, LeftOutError, require, require_near
 from training.presets.load import load_preset
 
 LENGTH, ROWS, LONGER, TEXT = 11, 4, 14, 40
@@ -21,13 +20,17 @@ SIZES = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 1
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
-def checks(name):
-    """Returns the checks of a task: list of `Check`.
+PROMISES = {}  # name -> function of the class of a task, which raises if the promise is broken
 
-    Args:
-        name: its name.
-    """
-    return [Check(promise, check, (tasks.get(name),)) for promise, check in PROMISES.items()]
+
+def promise(name):
+    """Returns a decorator that records a function as the check of what every task promises."""
+    return lambda check: PROMISES.setdefault(name, check)
+
+
+def checks(name):
+    """Returns the checks of a task, by its name: list of `Check`."""
+    return [Check(words, check, (tasks.get(name),)) for words, check in PROMISES.items()]
 
 
 # Models and what they are given
@@ -46,19 +49,11 @@ def tokenizer(task):
 def model_of(task, dtype="float32", seed=0, **changes):
     """Returns a small model of a task, with its preprocessor, random weights and no dropout."""
     keras.utils.set_random_seed(seed)
-    text = tokenizer(task)
-    backbone = task.backbone_cls(
-        **SIZES,
-        vocabulary_size=text.vocabulary_size(),
-        max_sequence_length=TEXT,
-        dropout=0.0,
-        initializer_range=0.5,
-        dtype=dtype,
-        **task.backbone_arguments,
-    )
+    text, more = tokenizer(task), task.backbone_arguments
+    sizes = {**SIZES, "vocabulary_size": text.vocabulary_size(), "max_sequence_length": TEXT}
+    backbone = task.backbone_cls(**sizes, dropout=0.0, initializer_range=0.5, dtype=dtype, **more)
     lengths = ("sequence_length", "encoder_sequence_length", "decoder_sequence_length")
-    given = dict.fromkeys(lengths, TEXT)
-    given["segments"] = bool(task.backbone_arguments.get("num_segments"))
+    given = {**dict.fromkeys(lengths, TEXT), "segments": bool(more.get("num_segments"))}
     taken = inspect.signature(task.preprocessor_cls).parameters
     preprocessor = task.preprocessor_cls(text, **{n: x for n, x in given.items() if n in taken})
     options = {**task.example_options, **({"dropout": 0.0} if "dropout" in task.options else {})}
@@ -68,17 +63,16 @@ def model_of(task, dtype="float32", seed=0, **changes):
 def inputs(model, length=LENGTH):
     """Returns inputs of `ROWS` rows of at most `LENGTH` real tokens; the rest depends on length."""
     real = np.arange(length) < np.array([LENGTH, 7, 2, 9])[:, None]
-    common, rest = np.random.default_rng(0), np.random.default_rng(length)
-    ids = common.integers(5, model.backbone.vocabulary_size, (ROWS, LENGTH))
-    others = rest.integers(5, model.backbone.vocabulary_size, (ROWS, length))
+    size = model.backbone.vocabulary_size
+    ids = np.random.default_rng(0).integers(5, size, (ROWS, LENGTH))
+    others = np.random.default_rng(length).integers(5, size, (ROWS, length))
     others[:, :LENGTH] = np.where(real[:, :LENGTH], ids, others[:, :LENGTH])
     kinds = {"token_ids": others, "padding_mask": real, "segment_ids": np.zeros_like(others)}
+    numbers, flags = np.random.default_rng(1).random((ROWS, 2)), np.tile([1, 0], (ROWS, 1))
     found = {}
     for tensor in model.inputs:
-        kind = next((kind for kind in kinds if tensor.name.endswith(kind)), None)
-        numbers = np.random.default_rng(1)
-        more = numbers.random((ROWS, 2)) if "float" in tensor.dtype else np.tile([1, 0], (ROWS, 1))
-        value = kinds[kind] if kind else more
+        value = numbers if "float" in tensor.dtype else flags  # of what a task asks for besides
+        value = next((x for kind, x in kinds.items() if tensor.name.endswith(kind)), value)
         found[tensor.name] = ops.convert_to_tensor(value.astype(tensor.dtype))
     return found
 
@@ -98,6 +92,7 @@ def examples(task):
 # Promises
 
 
+@promise("the record is complete")
 def check_record(task):
     """What a task says of itself is of the right kinds."""
     require(issubclass(task, tasks.TupeTask), "The class must have `TupeTask` as its first parent.")
@@ -145,6 +140,7 @@ def check_record(task):
         )
 
 
+@promise("weights are the head's")
 def check_weights(task):
     """A model has the weights of its encoder and of the head's layers, and no others."""
     if "__init__" in vars(task):
@@ -162,6 +158,7 @@ def check_weights(task):
         require_near(ops.convert_to_numpy(first), ops.convert_to_numpy(second), 0.0, what)
 
 
+@promise("the head apart from the graph")
 def check_answer(task):
     """The head answers the same apart from the graph, as exports ask it."""
     if "__init__" in vars(task):
@@ -174,6 +171,7 @@ def check_answer(task):
     _same(model.answer(model.head_parts, only, given), model(given), 1e-6, what)
 
 
+@promise("the answer in training")
 def check_training(task):
     """Without dropout the call in training answers the same."""
     model = model_of(task)
@@ -182,6 +180,7 @@ def check_training(task):
     _same(model(given, training=True), model(given, training=False), 2e-5, what)
 
 
+@promise("padding")
 def check_padding(task):
     """What stands in padding, and how much there is, changes no answer of real tokens."""
     model = model_of(task)
@@ -197,6 +196,7 @@ def check_padding(task):
         require_near(other, one, 2e-5, "More padding, with other tokens in it, changes the answer")
 
 
+@promise("half precision")
 def check_half_precision(task):
     """Under mixed_float16 answers are finite, and what exports give is float32."""
     model = model_of(task, "mixed_float16")
@@ -207,6 +207,7 @@ def check_half_precision(task):
         require(dtype == "float32", f"`served` must give float32. Received: {name}, {dtype}.")
 
 
+@promise("graph of every length")
 def check_graph(task):
     """One graph of every batch and length answers as eager calls do."""
     if keras.backend.backend() != "tensorflow":
@@ -227,6 +228,7 @@ def check_graph(task):
         _same(traced(**given), answer(given), 2e-5, what)
 
 
+@promise("configuration")
 def check_config(task):
     """The configuration has every option, and makes the model again."""
     model = model_of(task)
@@ -239,6 +241,7 @@ def check_config(task):
     require(not changed, f"`from_config` must keep every option. Received: others in {changed}.")
 
 
+@promise("training on examples")
 def check_fit(task):
     """The default loss falls on the task's own examples, and moves every weight of the head."""
     texts, labels = examples(task)
@@ -263,7 +266,8 @@ def check_fit(task):
         if np.array_equal(old, ops.convert_to_numpy(weight))
     ]
     require(not still, f"Every weight of the head must be trained. Received: none of {still}.")
-    for name, number in _by_name(model.num_labels(TEXT)).items():
+    numbers = model.num_labels(TEXT)
+    for name, number in (numbers if isinstance(numbers, dict) else {None: numbers}).items():
         labels = y if name is None else y[name]
         if number is None:
             continue
@@ -272,14 +276,14 @@ def check_fit(task):
             f"`num_labels` must be above all labels. Received: {number}, labels to {labels.max()}.",
         )
         wrong = np.full_like(labels, number)
-        wrong = wrong if name is None else {**y, name: wrong}
         try:
-            model.train_on_batch(x, wrong, weights)
+            model.train_on_batch(x, wrong if name is None else {**y, name: wrong}, weights)
         except ValueError:
             continue
         raise BrokenPromiseError(f"A label {number}, which `num_labels` refuses, was trained on.")
 
 
+@promise("questions")
 def check_ask(task):
     """Questions in text have answers, and words for them."""
     if task.signature is None:
@@ -307,6 +311,7 @@ def check_ask(task):
     )
 
 
+@promise("scores")
 def check_scores(task):
     """Answers to rows of a table are scored."""
     if not task.scores:
@@ -323,6 +328,7 @@ def check_scores(task):
     )
 
 
+@promise("files")
 def check_files(task):
     """A `.keras` file and a preset answer the same, and a preset carries the task's file."""
     model = model_of(task)
@@ -354,23 +360,3 @@ def check_files(task):
 def _same(found, wanted, tolerance, what):
     for one, other in zip(arrays(found), arrays(wanted), strict=True):
         require_near(one, other, tolerance, what, relative=tolerance)
-
-
-def _by_name(value):
-    return value if isinstance(value, dict) else {None: value}
-
-
-PROMISES = {
-    "the record is complete": check_record,
-    "weights are the head's": check_weights,
-    "the head apart from the graph": check_answer,
-    "the answer in training": check_training,
-    "padding": check_padding,
-    "half precision": check_half_precision,
-    "graph of every length": check_graph,
-    "configuration": check_config,
-    "training on examples": check_fit,
-    "questions": check_ask,
-    "scores": check_scores,
-    "files": check_files,
-}

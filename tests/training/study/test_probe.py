@@ -133,7 +133,8 @@ def test_mistakes_are_told_at_once_and_nothing_is_written(tmp_path):
         "--positions", "none", "--lengths", "2y", "33", "16", "34", "--tasks", *2 * ["offset"]
     )
     assert [line.rpartition("Received: ")[2] for line in lines] == [
-        *("offset offset", "'2y'", "33, length=32", "16, length=32", "34, length=32"),
+        "offset offset",
+        *(f"{text!r}, length=32" for text in ("2y", "33", "16", "34")),
     ]
     assert not out.exists()
 

@@ -13,8 +13,8 @@ from run_cases import picture
 from keras_tupe import TupeMaskedLM, TupeMaskedLMPreprocessor, TupeTextClassifier, TupeTokenizer
 from keras_tupe.metrics import wilson_interval
 from keras_tupe.models import share_of_zeros
+from training.studies.prune.runs import Prune
 from training.studies.prune.settings import Settings
-from training.studies.prune.work import Prune
 
 PAIRS = {
     ("agreement", "morphology", "subject_verb_agreement"): [

@@ -1,4 +1,4 @@
-"""A positional method under some options: its layers, its oracle, a small encoder and inputs."""
+"""What promises of a method are checked with: its options, layers, oracle, and small encoders."""
 
 import dataclasses
 import difflib
@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_tupe import positions
 from keras_tupe.models import TupeBackbone
-from training.check.compare import BrokenPromiseError, require
+from training.check.promise import BrokenPromiseError, require
 
 # Different primes, so that no transposed axis passes by luck.
 BATCH, HEADS, KEY_DIM, MAX_LENGTH = 3, 2, 5, 17
@@ -73,6 +73,37 @@ _ENCODER_OPTIONS = ((), (("variant", "released"),), (("share_layers", True),))
 def encoder_cases(cases):
     """Returns those of the cases that are worth a whole encoder."""
     return [case for case in cases if case.options in _ENCODER_OPTIONS]
+
+
+def plain(name):
+    """Returns the method under its defaults alone."""
+    return [Case(name)]
+
+
+def in_encoder(name):
+    """Returns the cases of a method that are worth a whole encoder."""
+    return encoder_cases(cases_of(name))
+
+
+PROMISES = []  # arguments of `promise`, and what is checked, in order
+
+
+def promise(name, cases=plain, where=lambda case: True, quick=None, **facts):
+    """Returns a decorator that records a function as the check of what every method promises.
+
+    Args:
+        name: of the promise, in a few words.
+        cases: function of the name of a method -> cases to check.
+        where: function of a case -> whether it gives the promise.
+        quick: function as `cases`, of those that find most; `None` for a check that takes longer.
+        **facts: of the `Check`, such as a `reason` why a method may not give it.
+    """
+
+    def record(check):
+        PROMISES.append((name, check, cases, where, quick, facts))
+        return check
+
+    return record
 
 
 def scramble(weights, seed=0, scale=0.4):
@@ -146,24 +177,21 @@ class MethodLayers:
         self.asked = self.oracle_weights()
         for path in [path for path in self.asked if prefix and f"attention/{prefix}" in path]:
             self.asked[path.replace(f"attention/{prefix}", "attention/")] = self.asked[path]
-        found = []
-        for x in tokens:
-            try:
-                logits = self.method.logits_oracle(x.copy(), self.asked, self.dims, self.options)
-            except KeyError as error:
-                path = error.args[0] if error.args else None
-                if not isinstance(path, str) or path in self.asked:
-                    raise
-                raise BrokenPromiseError(self.asked.unknown(path)) from error
-            wanted = (self.dims.num_heads, len(x), len(x))
-            require(
-                isinstance(logits, np.ndarray) and logits.shape == wanted,
-                "The oracle must return a NumPy array (num_heads, length, length), here "
-                f"{wanted}. Received: {getattr(logits, 'shape', type(logits).__name__)}.",
-            )
-            require(np.isfinite(logits).all(), "The oracle's logits must be finite.")
-            found.append(logits)
-        return np.stack(found)
+        try:
+            found = [
+                self.method.logits_oracle(x.copy(), self.asked, self.dims, self.options)
+                for x in tokens
+            ]
+        except KeyError as error:
+            path = error.args[0] if error.args else None
+            if not isinstance(path, str) or path in self.asked:
+                raise
+            raise BrokenPromiseError(self.asked.unknown(path)) from error
+        shape = (self.dims.num_heads, tokens.shape[1], tokens.shape[1])
+        what = "The oracle must return a NumPy array (num_heads, length, length)"
+        found = _arrays(found, shape, what)
+        require(np.isfinite(found).all(), "The oracle's logits must be finite.")
+        return found
 
     def scores_of(self, logits):
         """Returns the scores that the oracle makes of logits, one sequence after the other.
@@ -174,16 +202,19 @@ class MethodLayers:
         Raises:
             BrokenPromiseError: if they are no array of numbers of that shape.
         """
-        weights, found = self.oracle_weights(), []
-        for one in logits:
-            scores = self.method.scores_oracle(one.copy(), weights, self.dims, self.options)
-            require(
-                isinstance(scores, np.ndarray) and scores.shape == one.shape,
-                "`scores_oracle` must return a NumPy array of the shape of the logits, here "
-                f"{one.shape}. Received: {getattr(scores, 'shape', type(scores).__name__)}.",
-            )
-            found.append(scores)
-        return np.stack(found)
+        oracle, weights = self.method.scores_oracle, self.oracle_weights()
+        found = [oracle(one.copy(), weights, self.dims, self.options) for one in logits]
+        what = "`scores_oracle` must return a NumPy array of the shape of the logits"
+        return _arrays(found, logits.shape[1:], what)
+
+
+def _arrays(found, shape, what):
+    for one in found:
+        require(
+            isinstance(one, np.ndarray) and one.shape == shape,
+            f"{what}, here {shape}. Received: {getattr(one, 'shape', type(one).__name__)}.",
+        )
+    return np.stack(found)
 
 
 class Weights(dict):

@@ -1,22 +1,23 @@
 """The layers of a method are its oracle's equation, and the oracle owes them nothing."""
 
+import functools
 import sys
 
 import numpy as np
 
-from training.check.compare import BrokenPromiseError, in_float64, require, require_near
 from training.check.method.cases import (
     BATCH,
     MAX_LENGTH,
     WIDTH,
+    Case,
     MethodLayers,
-    inputs,
+    cases_of,
     method_layers,
-    outputs,
-    random_ids,
-    shared_encoder,
+    plain,
+    promise,
 )
-from training.check.method.numpy_encoder import encode
+from training.check.method.patterns import check_scores, fitting_cases
+from training.check.promise import BrokenPromiseError, in_float64, require, require_near
 
 LENGTHS = (1, 2, 3, 4, 7, MAX_LENGTH)  # 3, 4 and 7 are k, k + 1 and 2 k + 1 of the cases
 FAR = 139  # tokens; layers work in blocks of rows, and this is three
@@ -24,109 +25,38 @@ FLOAT32 = 2e-5
 _OF_LAYERS = {"keras", "keras_hub", "keras_tupe", "tensorflow", "tf_keras", "jax", "torch"}
 _NO_LAYER = "keras_tupe.positions"  # its layers call Keras, which is seen
 _RECORDS = ("keras_tupe.positions._parts", "keras_tupe.positions._method")
+_LOGITS = "the layers' logits (row, head, query, key) differ from the oracle's"
 
 
-def check_parity(case, dtype="float64", padding=0, lengths=LENGTHS):
-    """Compares logits with the equation; scores too of padded rows and of the longest ones.
-
-    Args:
-        case: a `Case`.
-        dtype: `"float64"`, compared at 1e-12, or `"float32"`.
-        padding: number of padded tokens at the end of each row.
-        lengths: tokens per row, one comparison for each.
-    """
-    method = method_layers(case, dtype)
-    tolerance = in_float64(1e-12) if dtype == "float64" else FLOAT32
-    for length in lengths:
-        tokens = np.random.default_rng(length).normal(size=(BATCH, length, WIDTH))
-        num_real = length - padding
-        scores = None
-        if padding or length == max(lengths):
-            mask = np.tile(np.arange(length) < num_real, (BATCH, 1)).astype("int32")
-            logits, scores, output = method.run(tokens, mask if padding else None)
-            require(
-                (scores[:, :, :, num_real:] == 0).all(),
-                "Padded keys must get a score of exactly zero.",
-            )
-            require(np.isfinite(output).all(), "The output of attention must be finite.")
-        else:
-            logits = method.logits(tokens)
-        if not num_real:
-            continue
-        expected = method.oracle(tokens[:, :num_real])
-        real = logits[:, :, :num_real, :num_real]
-        what = (
-            f"In {dtype} with {num_real} tokens, the layers' logits (row, head, query, key) differ "
-            "from the oracle's"
-        )
-        try:
-            require_near(real, expected, tolerance, what)
-        except BrokenPromiseError as error:
-            raise BrokenPromiseError(f"{error}{method.asked.hint()}") from None
-        if scores is None:
-            continue
-        given, wanted = scores[:, :, :num_real, :num_real], method.scores_of(expected)
-        require_near(given, wanted, tolerance, "Scores differ from the oracle's", relative=1e-7)
-
-
-def check_far_distances(case):
-    """Compares logits with the equation over three blocks of rows."""
-    method = method_layers(case, "float64", max_length=FAR)
-    tokens = np.random.default_rng(7).normal(size=(1, FAR, WIDTH))
-    got, wanted = method.logits(tokens), method.oracle(tokens)
-    what = f"With {FAR} tokens, the layers' logits (row, head, query, key) differ from the oracle's"
-    require_near(got, wanted, in_float64(1e-12), what)
-
-
-def check_whole_encoder(case):
-    """Compares a whole encoder with BERT's trunk in NumPy around the oracle."""
-    model = shared_encoder(case)
-    given = inputs(random_ids(3, 7), lengths=[7, 4, 1])
-    got, wanted = outputs(model, given), encode(model, given)
-    real = given["padding_mask"].astype(bool)
-    what = "output of an encoder differs from that of BERT's trunk in NumPy around the oracle"
-    require_near(got[0][real], wanted[0][real], in_float64(1e-11), f"The sequence {what}")
-    require_near(got[1], wanted[1], in_float64(1e-11), f"The pooled {what}")
-
-
+@promise("oracle: NumPy alone", cases_of)
 def check_oracle_is_independent(case):
     """Checks that the oracle calls nothing of Keras and no function that the layers call too."""
     method = method_layers(case, "float64")
     tokens = np.random.default_rng(0).normal(size=(7, WIDTH))
     weights = method.oracle_weights()
-    dims, options = method.dims, method.options
 
     def ask():
-        logits = method.method.logits_oracle(tokens, weights, dims, options)
-        method.method.scores_oracle(logits, weights, dims, options)
+        logits = method.method.logits_oracle(tokens, weights, method.dims, method.options)
+        method.method.scores_oracle(logits, weights, method.dims, method.options)
 
     called = _called(ask)
     for module, code in called:
-        top = module.partition(".")[0]
-        if top in _OF_LAYERS and not module.startswith(_NO_LAYER):
-            raise BrokenPromiseError(
-                "The oracle must be the paper's equation in NumPy, written a second time, so that "
-                "it cannot share a mistake with the layers. "
-                f"Received: an oracle that calls `{code.co_name}` of {module}."
-            )
+        require(
+            module.partition(".")[0] not in _OF_LAYERS or module.startswith(_NO_LAYER),
+            "The oracle must be the paper's equation in NumPy, written a second time, so that "
+            "it cannot share a mistake with the layers. "
+            f"Received: an oracle that calls `{code.co_name}` of {module}.",
+        )
     of_layers = _called(lambda: MethodLayers(case, "float64").run(tokens[None]))
     own = {method.method.logits_oracle.__module__}
     for module, code in sorted(called & of_layers, key=str):
         is_ours = module.startswith(_NO_LAYER) and module not in _RECORDS
-        if module in own or is_ours:
-            raise BrokenPromiseError(
-                "The oracle must share no function with the layers: a mistake in it would be in "
-                f"both. Write it a second time. Received: `{code.co_name}` of {module}, which both "
-                "call."
-            )
-
-
-def check_oracle_is_a_function(case):
-    """Checks that the oracle's answer has its shape and type, and is the same each time."""
-    method = method_layers(case, "float64")
-    tokens = np.random.default_rng(3).normal(size=(1, 7, WIDTH))
-    first, second = (method.oracle(tokens)[0] for _ in range(2))
-    require((first == second).all(), "The oracle must give the same logits each time.")
+        require(
+            module not in own and not is_ours,
+            "The oracle must share no function with the layers: a mistake in it would be in "
+            f"both. Write it a second time. Received: `{code.co_name}` of {module}, which both "
+            "call.",
+        )
 
 
 def _called(run):
@@ -144,3 +74,78 @@ def _called(run):
     finally:
         sys.setprofile(before)
     return found
+
+
+@promise("oracle: the same each time", cases_of)
+def check_oracle_is_a_function(case):
+    """Checks that the oracle's answer has its shape and type, and is the same each time."""
+    method = method_layers(case, "float64")
+    tokens = np.random.default_rng(3).normal(size=(1, 7, WIDTH))
+    first, second = (method.oracle(tokens)[0] for _ in range(2))
+    require((first == second).all(), "The oracle must give the same logits each time.")
+
+
+@promise("equation in float64, 1e-12", cases_of, quick=plain)
+def check_parity(case, dtype="float64", padding=0, lengths=None):
+    """Compares logits with the equation; scores too of padded rows and of the longest ones.
+
+    Args:
+        case: a `Case`.
+        dtype: `"float64"`, compared at 1e-12, or `"float32"`.
+        padding: number of padded tokens at the end of each row.
+        lengths: tokens per row, one comparison for each. By default those of the edges of a case.
+    """
+    if lengths is None:
+        has_edges = not case.options or "k" in dict(case.options)
+        lengths = LENGTHS if has_edges and not padding else (2, 7) if padding else (1, MAX_LENGTH)
+    method = method_layers(case, dtype)
+    tolerance = in_float64(1e-12) if dtype == "float64" else FLOAT32
+    for length in lengths:
+        tokens = np.random.default_rng(length).normal(size=(BATCH, length, WIDTH))
+        num_real = length - padding
+        scores = None
+        if padding or length == max(lengths):
+            mask = np.tile(np.arange(length) < num_real, (BATCH, 1)).astype("int32")
+            logits, scores, output = method.run(tokens, mask if padding else None)
+            is_hidden = (scores[:, :, :, num_real:] == 0).all()
+            require(is_hidden, "Padded keys must get a score of exactly zero.")
+            require(np.isfinite(output).all(), "The output of attention must be finite.")
+        else:
+            logits = method.logits(tokens)
+        if not num_real:
+            continue
+        expected = method.oracle(tokens[:, :num_real])
+        what = f"In {dtype} with {num_real} tokens, {_LOGITS}"
+        try:
+            require_near(logits[:, :, :num_real, :num_real], expected, tolerance, what)
+        except BrokenPromiseError as error:
+            raise BrokenPromiseError(f"{error}{method.asked.hint()}") from None
+        if scores is not None:
+            given, wanted = scores[:, :, :num_real, :num_real], method.scores_of(expected)
+            require_near(given, wanted, tolerance, "Scores differ from the oracle's", relative=1e-7)
+
+
+promise("equation with padding", cases_of)(functools.partial(check_parity, padding=1))
+promise("equation in float32, 2e-5")(functools.partial(check_parity, dtype="float32"))
+
+
+def _far_cases(name):
+    options = Case(name).method.options
+    far = [Case(name, (("cls", "untied"), ("k", k))) for k in (3, 70)]
+    return [Case(name), *(far if {"cls", "k"} <= options.keys() else [])]
+
+
+@promise("equation at 139 tokens", _far_cases)
+def check_far_distances(case):
+    """Compares logits with the equation over three blocks of rows."""
+    method = method_layers(case, "float64", max_length=FAR)
+    tokens = np.random.default_rng(7).normal(size=(1, FAR, WIDTH))
+    got, wanted = method.logits(tokens), method.oracle(tokens)
+    require_near(got, wanted, in_float64(1e-12), f"With {FAR} tokens, {_LOGITS}")
+
+
+@promise("attention patterns")
+def check_patterns(case):
+    """Compares scores under all patterns, see `check_scores`."""
+    for pattern in fitting_cases(case.method):
+        check_scores(case, pattern)

@@ -6,7 +6,6 @@ from keras import ops
 
 from keras_tupe import positions
 from keras_tupe.positions import plain_attention
-from training.check.compare import require
 from training.check.method.cases import (
     HEADS,
     KEY_DIM,
@@ -14,9 +13,13 @@ from training.check.method.cases import (
     WIDTH,
     Case,
     MethodLayers,
+    cases_of,
     encoder,
     inputs,
+    plain,
+    promise,
 )
+from training.check.promise import require
 
 LENGTH = 101  # every bucket of T5's default 32 occurs from distance 91 on
 SHORT, LONG = 6, 70  # tokens; long ones are more than a block of rows
@@ -28,19 +31,14 @@ def gradients(model, given):
 
     One step of plain gradient descent at rate 1 subtracts the gradient, on any backend.
     """
-    rng = np.random.default_rng(5)
-    loss = {
-        name: lambda target, output: ops.sum(ops.cast(target, output.dtype) * output)
-        for name in ("sequence_output", "pooled_output")
-    }
-    targets = {
-        name: rng.normal(size=shape)
-        for name, shape in (
-            ("sequence_output", (*given["token_ids"].shape, model.hidden_dim)),
-            ("pooled_output", (len(given["token_ids"]), model.hidden_dim)),
-        )
-    }
-    model.compile(keras.optimizers.SGD(1.0), loss=loss, run_eagerly=True)
+    rng, shape = np.random.default_rng(5), (*given["token_ids"].shape, model.hidden_dim)
+    shapes = {"sequence_output": shape, "pooled_output": (shape[0], shape[2])}
+    targets = {name: rng.normal(size=shape) for name, shape in shapes.items()}
+
+    def loss(target, output):
+        return ops.sum(ops.cast(target, output.dtype) * output)
+
+    model.compile(keras.optimizers.SGD(1.0), loss=dict.fromkeys(targets, loss), run_eagerly=True)
     before = {weight.path: ops.convert_to_numpy(weight) for weight in model.trainable_weights}
     model.train_on_batch(given, targets)
     return {
@@ -67,6 +65,7 @@ def rows_without_gradient(case):
     return {key for key, value in size.items() if value <= 1e-13}, set(size)
 
 
+@promise("weights without a gradient", cases_of, floatx="float64")
 def check_dead_weights(case):
     """Checks that the weights without a gradient are exactly those listed. Needs floatx float64."""
     dead, rows = rows_without_gradient(case)
@@ -108,6 +107,11 @@ def derivative_case(name, length):
     return Case(name, cls + ((("k", 3),) if "k" in options and length == LONG else ()))
 
 
+def _derivative_cases(name):
+    return dict.fromkeys((*plain(name), derivative_case(name, SHORT)))
+
+
+@promise("gradients, numerically", _derivative_cases, tensorflow=True)
 def check_derivatives(case, length=SHORT, pattern=None):
     """Compares gradients of attention with numerical ones, on TensorFlow in float64.
 
@@ -144,8 +148,7 @@ def check_derivatives(case, length=SHORT, pattern=None):
         tape.watch(x)
         value = loss(x)
     found = tape.gradient(value, [x, *variables], unconnected_gradients="zero")
-    # One random direction for each input and weight.
-    for index, gradient in enumerate(found):
+    for index, gradient in enumerate(found):  # one random direction for each input and weight
         gradient = tf.convert_to_tensor(gradient).numpy()
         direction = rng.normal(size=gradient.shape)
         ends = []
@@ -155,10 +158,9 @@ def check_derivatives(case, length=SHORT, pattern=None):
             ends.append(loss_at(moved))
         numerical = (ends[0] - ends[1]) / (2 * _STEP)
         analytical = float(np.sum(gradient * direction))
-        scale = np.linalg.norm(gradient) + 1
         name = "the input" if index == 0 else trainable[index - 1].path
         require(
-            abs(numerical - analytical) < 1e-7 * scale,
+            abs(numerical - analytical) < 1e-7 * (np.linalg.norm(gradient) + 1),
             f"The gradient by {name} must be that of numerical differentiation. Received: "
             f"{analytical:.6g} in place of {numerical:.6g}.",
         )

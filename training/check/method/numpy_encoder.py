@@ -14,6 +14,9 @@ _TABLE = "position_embedding/embeddings"
 def encode(model, given, normalize_first=False, zero_padded=False):
     """Returns what `model`, a float64 `TupeBackbone`, should answer.
 
+    A model with segments answers one after the other. Each block keeps what it is given, as Dai et
+    al. (2019) write it: the next segment has the last `memory_length` of these vectors before it.
+
     Args:
         model: the backbone; its weights are read, and its `embed` layer is called, which
             the parity with the oracle alone covers.
@@ -26,6 +29,29 @@ def encode(model, given, normalize_first=False, zero_padded=False):
     """
     weights = {weight.path: ops.convert_to_numpy(weight) for weight in model.weights}
     trunk = NumpyTrunk(weights, model.layer_norm_epsilon)
+    x, added = _embedded(model, trunk, given)
+    is_real = given["padding_mask"].astype(bool)
+    if zero_padded:
+        x = x * is_real[..., None]
+    (batch, length, width), count = x.shape, model.memory_length
+    kept = [np.zeros((batch, count, width))] * model.num_layers
+    is_kept, found = np.zeros((batch, count), bool), []
+    for start in range(0, length, model.segment_length or length):
+        part = slice(start, start + (model.segment_length or length))
+        seen = np.concatenate([is_kept, is_real[:, part]], axis=1)
+        y, is_kept = x[:, part], seen[:, seen.shape[1] - count :]
+        for layer in range(model.num_layers):
+            before = kept[layer]
+            kept[layer] = np.concatenate([before, y], axis=1)[:, y.shape[1] :]
+            y = _block(model, trunk, layer, y, before, seen, added[:, part], normalize_first)
+        found.append(trunk.norm("final_layer_norm", y) if normalize_first else y)
+    x = np.concatenate(found, axis=1)
+    return x, np.tanh(trunk.dense("pooled_dense", x[:, 0]))
+
+
+def _embedded(model, trunk, given):
+    """Returns what enters the blocks, and what a method has added to it that its oracle adds."""
+    weights = trunk.weights
     x = weights["token_embedding/embeddings"][given["token_ids"]]
     if "segment_ids" in given:
         x = x + weights["segment_embedding/embeddings"][given["segment_ids"]]
@@ -37,64 +63,27 @@ def encode(model, given, normalize_first=False, zero_padded=False):
         has_table = weights.pop(_TABLE, None) is not None
         weights |= {_TABLE: np.zeros((model.max_sequence_length, model.hidden_dim))}
         added = np.zeros_like(x) if has_table else added_positions(model, x)
-    is_real = given["padding_mask"].astype(bool)
-    if zero_padded:
-        x = x * is_real[..., None]
-    size = model.num_layers // (model.num_groups or model.num_layers)
-    for layer in range(model.num_layers):
-        name, dims = f"block_{layer // size}", _dims(model, layer - layer % size)
+    return x, added
 
-        def attend(y, block=name, dims=dims):
-            # The oracle adds the positions itself: it gets vectors that lack them.
-            logits = trunk.logits(model, block, dims, y - added)
-            return trunk.attend(model, block, dims, y, logits, is_real[:, None, None])
 
-        x = trunk.block(name, x, attend, normalize_first)
+def _block(model, trunk, layer, x, before, seen, added, normalize_first):
+    """Returns the answer of a block to a segment with what is kept of those before it."""
+    size, count = model.num_layers // (model.num_groups or model.num_layers), before.shape[1]
+    name, dims = f"block_{layer // size}", _dims(model, layer - layer % size)
     if normalize_first:
-        x = trunk.norm("final_layer_norm", x)
-    return x, np.tanh(trunk.dense("pooled_dense", x[:, 0]))
+        before = trunk.norm(f"{name}/attention_layer_norm", before)
 
+    def attend(y):
+        tokens = np.concatenate([before, y], axis=1)
+        # the oracle adds the positions itself: it gets vectors that lack them
+        own = np.concatenate([before, y - added], axis=1)
+        logits, visible = trunk.logits(model, name, dims, own), seen[:, None, None]
+        if model.memory_length:  # a finite number, since a row of padding alone sees nothing
+            visible = visible & np.tril(np.ones(logits.shape[-2:], bool))
+            logits, visible = np.where(visible, logits, -1e30), True
+        return trunk.attend(model, name, dims, tokens, logits[:, :, count:], visible)
 
-def encode_segments(model, given, normalize_first=False):
-    """Returns what a causal `model` with segments should answer, one segment after the other.
-
-    Each block keeps what it is given, as Dai et al. (2019) write it: the next segment has the last
-    `memory_length` of these vectors before it.
-
-    Args:
-        model, given, normalize_first: as of `encode`.
-
-    Returns:
-        Sequence output `(batch, length, hidden_dim)`.
-    """
-    weights = {weight.path: ops.convert_to_numpy(weight) for weight in model.weights}
-    trunk = NumpyTrunk(weights, model.layer_norm_epsilon)
-    count, batch = model.memory_length, len(given["token_ids"])
-    kept = [np.zeros((batch, count, model.hidden_dim)) for _ in range(model.num_layers)]
-    is_kept, found = np.zeros((batch, count), bool), []
-    for start in range(0, given["token_ids"].shape[1], model.segment_length):
-        end = start + model.segment_length
-        x = weights["token_embedding/embeddings"][given["token_ids"][:, start:end]]
-        x = trunk.norm("embeddings_layer_norm", x)
-        seen = np.concatenate([is_kept, given["padding_mask"][:, start:end].astype(bool)], axis=1)
-        for layer in range(model.num_layers):
-            before, name, dims = kept[layer], f"block_{layer}", _dims(model, layer)
-            kept[layer] = np.concatenate([before, x], axis=1)[:, x.shape[1] :]
-            if normalize_first:
-                before = trunk.norm(f"{name}/attention_layer_norm", before)
-
-            def attend(y, before=before, name=name, dims=dims, seen=seen):
-                tokens = np.concatenate([before, y], axis=1)
-                logits = trunk.logits(model, name, dims, tokens)
-                later = np.triu(np.ones(logits.shape[-2:], bool), 1)
-                logits = np.where(later | ~seen[:, None, None], -1e30, logits)
-                logits = logits[:, :, count:]
-                return trunk.attend(model, name, dims, tokens, logits, True)
-
-            x = trunk.block(name, x, attend, normalize_first)
-        is_kept = seen[:, x.shape[1] :]
-        found.append(trunk.norm("final_layer_norm", x) if normalize_first else x)
-    return np.concatenate(found, axis=1)
+    return trunk.block(name, x, attend, normalize_first)
 
 
 def added_positions(model, x):

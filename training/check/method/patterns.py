@@ -6,17 +6,9 @@ import numpy as np
 from keras import ops
 
 from keras_tupe import attention_patterns
-from training.check.compare import in_float64, require, require_near
 from training.check.method import record
-from training.check.method.cases import (
-    BATCH,
-    WIDTH,
-    MethodLayers,
-    encoder,
-    inputs,
-    outputs,
-    random_ids,
-)
+from training.check.method.cases import BATCH, WIDTH, MethodLayers
+from training.check.promise import in_float64, require, require_near
 
 LENGTHS = (3, 11)
 LAYERS = (0, 1, 2, 3)
@@ -42,13 +34,11 @@ class PatternCase:
 
     def allowed(self, length, layer):
         """Returns the oracle's booleans `(length, length)`."""
-        options = self.resolved()
-        return np.array(
-            [
-                [self.record.allowed(i, j, length, layer, options) for j in range(length)]
-                for i in range(length)
-            ]
+        options, numbers = self.resolved(), range(length)
+        rows = (
+            (self.record.allowed(i, j, length, layer, options) for j in numbers) for i in numbers
         )
+        return np.array([list(row) for row in rows])
 
     def __hash__(self):
         return hash(repr(self))  # the value of an option may be a list
@@ -64,11 +54,7 @@ def pattern_cases(name):
 
 
 def fitting_cases(method):
-    """Returns all cases of all patterns that a method is defined for.
-
-    Args:
-        method: its record.
-    """
+    """Returns all cases of all patterns that a method, a record, is defined for."""
     names = [name for name in attention_patterns.PATTERNS if name not in method.refused_patterns]
     return [case for name in names for case in pattern_cases(name)]
 
@@ -86,12 +72,10 @@ def check_record(pattern):
         for length in (1, *LENGTHS):
             wanted = pattern.allowed(length, layer)
             require(wanted.diagonal().all(), "Every token must see itself.")
-            if visible is None:
-                found = np.ones_like(wanted)
-            else:
+            found = np.True_
+            if visible is not None:
                 numbers = ops.arange(length, dtype="int32")
-                found = visible.allowed(numbers[:, None], numbers[None, :])
-                found = np.broadcast_to(ops.convert_to_numpy(found), wanted.shape)
+                found = ops.convert_to_numpy(visible.allowed(numbers[:, None], numbers[None, :]))
             require(
                 (found == wanted).all(),
                 f"`visible` of layer {layer} must be what `allowed` says, for {length} tokens too.",
@@ -107,51 +91,19 @@ def check_scores(case, pattern, layer=1, lengths=LENGTHS):
         layer: number of the layer.
         lengths: tokens per row.
     """
-    layers = MethodLayers(case, "float64", pattern=pattern, layer=layer)
-    for length in lengths:
-        if length < pattern.resolved().get("num_global", 0):
-            continue
+    layers, options = (
+        MethodLayers(case, "float64", pattern=pattern, layer=layer),
+        pattern.resolved(),
+    )
+    count = options.get("num_global", 0)
+    for length in (length for length in lengths if length >= count):
         tokens = np.random.default_rng(length).normal(size=(BATCH, length, WIDTH))
         _, scores, _ = layers.run(tokens)
         allowed = pattern.allowed(length, layer)
         logits = layers.oracle(tokens)
-        if pattern.resolved().get("separate_global"):
-            count = pattern.resolved()["num_global"]
+        if options.get("separate_global"):
             logits[:, :, :count] = layers.oracle(tokens, prefix="global_")[:, :, :count]
         require((scores[..., ~allowed] == 0).all(), "What is not seen must get exactly zero.")
         wanted = layers.scores_of(np.where(allowed, logits, -np.inf))
         what = f"With {length} tokens under {pattern}, scores differ from the oracles'"
         require_near(scores, wanted, in_float64(1e-12), what)
-
-
-def check_future(case):
-    """Checks that no bit of an output of a causal encoder depends on a later token.
-
-    Args:
-        case: a `Case`.
-    """
-    for pattern in fitting_cases(case.method):
-        seen = pattern.record.visible(1, pattern.resolved())
-        if seen is None or not seen.is_causal or (seen.has_window and not seen.num_global):
-            continue  # a window alone is part of the one with global tokens
-        model = encoder(case, num_layers=2, **pattern.arguments())
-        ids = random_ids(2, 9)
-        before = outputs(model, inputs(ids))[0]
-        for last in (0, 3, 7):
-            changed = ids.copy()
-            changed[:, last + 1 :] = (ids[:, last + 1 :] + 1 + last) % model.vocabulary_size
-            after = outputs(model, inputs(changed))[0]
-            same = (before[:, : last + 1] == after[:, : last + 1]).all()
-            require(same, f"Under {pattern}, a token must not see what comes after it.")
-            moved = (before[:, last + 1 :] != after[:, last + 1 :]).any()
-            require(moved, "Later tokens must see themselves.")
-
-
-def check_patterns(case):
-    """Compares scores under all patterns, see `check_scores`.
-
-    Args:
-        case: a `Case`.
-    """
-    for pattern in fitting_cases(case.method):
-        check_scores(case, pattern)

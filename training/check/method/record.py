@@ -10,8 +10,19 @@ import numpy as np
 
 from keras_tupe import positions
 from keras_tupe.layers import AbstractSelfAttention
-from training.check.compare import BrokenPromiseError, require
-from training.check.method.cases import HEADS, KEY_DIM, MAX_LENGTH, encoder
+from training.check.method.cases import (
+    HEADS,
+    KEY_DIM,
+    MAX_LENGTH,
+    WIDTH,
+    cases_of,
+    encoder,
+    plain,
+    promise,
+)
+from training.check.promise import BrokenPromiseError, require
+
+DIMS = positions.Dims(num_heads=HEADS, key_dim=KEY_DIM, max_sequence_length=MAX_LENGTH)
 
 # The arguments that each function of a record is called with, in order.
 FUNCTIONS = {
@@ -27,6 +38,7 @@ PATTERN_FUNCTIONS = {
 }
 
 
+@promise("the record is complete", quick=plain)
 def check_record(case):
     """Checks texts and functions of a record, and that other values of options are given to try."""
     method = case.method
@@ -46,17 +58,13 @@ def check_record(case):
         "`relative_step_time` must be a pair of positive numbers, the time of a training step by "
         f"that of 'absolute' at 128 tokens and at 512. Received: relative_step_time={times!r}.",
     )
-    dims = positions.Dims(num_heads=HEADS, key_dim=KEY_DIM, max_sequence_length=MAX_LENGTH)
     for name in ("bias", "shared"):
-        layer = getattr(method, name) and getattr(method, name)(dims, case.resolved())
+        layer = getattr(method, name) and getattr(method, name)(DIMS, case.resolved())
         if layer is not None and not method.reads_words:
-            words = np.random.default_rng(0).normal(size=(2, 1, 5, HEADS * KEY_DIM))
-            one, other = (keras.tree.flatten(layer(x)) for x in words)
+            words = np.random.default_rng(0).normal(size=(2, 1, 5, WIDTH))
+            pairs = zip(*(keras.tree.flatten(layer(x)) for x in words), strict=True)
             require(
-                all(
-                    np.array_equal(*map(keras.ops.convert_to_numpy, pair))
-                    for pair in zip(one, other, strict=True)
-                ),
+                all(np.array_equal(*map(keras.ops.convert_to_numpy, pair)) for pair in pairs),
                 f"`{name}` must be made of the length alone, or the record say reads_words=True.",
             )
 
@@ -115,35 +123,30 @@ def _described(function):
     return f"a function of {inspect.signature(function)}" if callable(function) else repr(function)
 
 
+@promise("functions of the record", cases_of)
 def check_functions(case):
     """Calls every function of the record with its true arguments, and checks what it returns."""
     method, options = case.method, case.resolved()
-    dims = positions.Dims(num_heads=HEADS, key_dim=KEY_DIM, max_sequence_length=MAX_LENGTH)
-    layers = {
-        name: factory(dims, options)
-        for name in ("embed", "bias", "shared", "attention")
-        if (factory := getattr(method, name))
+    layer, nothing = keras.layers.Layer, type(None)
+    kinds = {
+        "embed": (layer, "a layer"),
+        "bias": (layer, "a layer"),
+        "shared": (layer | nothing, "a layer"),
+        "attention": (AbstractSelfAttention, "an AbstractSelfAttention"),
     }
-    attention = layers.pop("attention")
-    require(
-        isinstance(attention, AbstractSelfAttention),
-        f"`attention` must return an AbstractSelfAttention. Received: {attention!r}.",
-    )
-    for name, layer in layers.items():
-        allowed = keras.layers.Layer | (None if name == "shared" else keras.layers.Layer)
-        require(isinstance(layer, allowed), f"`{name}` must return a layer. Received: {layer!r}.")
-    dead = tuple(method.dead_weights(dims, options))
+    for name, (kind, words) in kinds.items():
+        if factory := getattr(method, name):
+            found = factory(DIMS, options)
+            require(isinstance(found, kind), f"`{name}` must return {words}. Received: {found!r}.")
+    dead = tuple(method.dead_weights(DIMS, options))
     require(
         all(isinstance(one, positions.DeadWeight) for one in dead),
         f"`dead_weights` must return DeadWeight records. Received: {dead!r}.",
     )
-    limit = method.has_length_limit(options)
-    require(
-        isinstance(limit, bool),
-        f"`has_length_limit` must return True or False. Received: {limit!r}.",
-    )
-    reason = method.refused_memory(options)
-    require(isinstance(reason, str), f"`refused_memory` must return a text. Received: {reason!r}.")
+    limit, reason = method.has_length_limit(options), method.refused_memory(options)
+    is_bool, is_text = isinstance(limit, bool), isinstance(reason, str)
+    require(is_bool, f"`has_length_limit` must return True or False. Received: {limit!r}.")
+    require(is_text, f"`refused_memory` must return a text. Received: {reason!r}.")
     paths = [weight.path for weight in encoder(case, scale=None).weights]
     for table in method.absolute_tables:
         require(
@@ -152,6 +155,7 @@ def check_functions(case):
         )
 
 
+@promise("unknown options are refused")
 def check_unknown_options(case):
     """Checks that an option that the method does not have is refused."""
     try:

@@ -17,7 +17,7 @@ from training.study.study import Study
 
 
 def _work(settings):
-    from training.studies.probe.work import Probe
+    from training.studies.probe.runs import Probe
 
     return Probe(settings)
 

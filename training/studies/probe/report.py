@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import numpy as np
+
 from keras_tupe.metrics import mean_interval
 from training.command.tables import table
 from training.studies.probe.ceilings import EVERYWHERE, KINDS, NOWHERE, TRAINED, ceiling
@@ -33,39 +35,49 @@ def report(settings, results, tests):
         results: the `Results`.
         tests: dictionary: (task, length) -> `AskedRows`.
     """
-    bounds = ceilings(tests, settings.length)
-    methods = methods_of(results)
+    bounds = {
+        kind: {cell: 100 * ceiling(rows, kind, settings.length) for cell, rows in tests.items()}
+        for kind in KINDS
+    }
+    methods, tasks = methods_of(results), settings.task_names
     wrong = violations(methods, bounds)
-    asked = {one: answer(one, methods) for one in questions(list(methods), settings.task_names)}
-    first = []
-    if wrong:
-        first = ["**Scores that cannot be.** Look for the mistake before anything else."]
-        first += ["\n".join(f"- {line}" for line in wrong)]
+    asked = {one: answer(one, methods) for one in questions(list(methods), tasks)}
+    bounded = any(method["order"] != EVERYWHERE for method in methods.values())
     parts = [
-        f"Each run learns {len(settings.task_names)} tasks at once from {settings.steps:,} steps "
+        f"Each run learns {len(tasks)} tasks at once from {settings.steps:,} steps "
         f"of {settings.batch_size} fresh rows of {settings.length // 2} to {settings.length} "
         f"tokens: {settings.num_layers} layers, width {settings.hidden_dim}. Right answers in "
-        f"percent, with half of the 95 % interval of the mean over seeds. {_note(methods)}",
+        "percent, with half of the 95 % interval of the mean over seeds."
+        + " \\* cannot be 100 % by construction."
+        * bounded,
     ]
     for length in settings.test_lengths:
         where = "of training" if length == settings.length else "longer than any of them"
-        parts += [f"## Rows of {length} tokens, {where}", _scores(methods, bounds, length)]
-    parts += ["## What is possible", _possible(methods, bounds, wrong), *_answers(asked)]
+        parts.append(f"## Rows of {length} tokens, {where}")
+        parts.append(_scores(methods, bounds, tasks, length))
+    parts += ["## What is possible", *_possible(methods, bounds, wrong, settings)]
+    lines = "\n".join(f"- {line}" for line in wrong)
+    first = ["**Scores that cannot be.** Look for the mistake before anything else.", lines]
     numbers = {
-        "tasks": {name: TASKS[name].summary for name in settings.task_names},
-        "methods": {name: _record(method) for name, method in methods.items()},
-        "ceilings": _nested(bounds),
+        "tasks": {name: TASKS[name].summary for name in tasks},
+        "methods": {
+            name: {**method, "scores": _records(method["scores"])}
+            for name, method in methods.items()
+        },
+        "ceilings": {kind: _nested(cells) for kind, cells in bounds.items()},
         "violations": wrong,
-        "findings": [_finding(*one) for one in asked.items()],
+        "findings": [
+            {**vars(one), "answer": sentence(one, found), "comparisons": _records(found)}
+            for one, found in asked.items()
+        ],
     }
 
     def draw(path):
-        from training.studies.probe.picture import draw_scores
-
         draw_scores(path, methods, bounds, settings.length)
 
     title = f"Probes: {len(methods)} methods"
-    return Report(title, parts, numbers, {"study.png": draw}, first, wrong)
+    parts += _answers(asked)
+    return Report(title, parts, numbers, {"study.png": draw}, first if wrong else [], wrong)
 
 
 def methods_of(results):
@@ -77,28 +89,20 @@ def methods_of(results):
     for run in results.runs:
         if "order" in run.found:
             found.setdefault(run.place["position"], []).append(run.found)
-    rows = results.rows()
-    cells = list(dict.fromkeys((row["score"], row["length"]) for row in rows))
-    values = {cell: results.numbers("position", score=cell[0], length=cell[1]) for cell in cells}
+    cells = dict.fromkeys((row["score"], row["length"]) for row in results.rows())
+    scores = {
+        cell: summarize(results.numbers("position", score=cell[0], length=cell[1]), None)
+        for cell in cells
+    }
     return {
         label: {
             "parameters": runs[0]["parameters"],
             "sees_order": runs[0]["sees_order"],
             # of runs that were found to know order otherwise, what bounds all of them
             "order": max((run["order"] for run in runs), key=KINDS.index),
-            "scores": {
-                cell: summarize({label: of[label]}, None)[label] for cell, of in values.items()
-            },
+            "scores": {cell: of[label] for cell, of in scores.items()},
         }
         for label, runs in found.items()
-    }
-
-
-def ceilings(tests, trained_length):
-    """Returns what methods can score at most, in percent: kind -> (task, length) -> number."""
-    return {
-        kind: {cell: 100 * ceiling(rows, kind, trained_length) for cell, rows in tests.items()}
-        for kind in KINDS
     }
 
 
@@ -107,7 +111,7 @@ def violations(methods, bounds):
 
     Args:
         methods: what `methods_of` returned.
-        bounds: what `ceilings` returned.
+        bounds: dictionary: kind -> (task, length) -> the most that is possible, in percent.
     """
     found = []
     for label, method in methods.items():
@@ -153,12 +157,11 @@ def questions(labels, tasks):
     ]
     for label in labels:
         options = label.split(":")
-        clips = [one for one in options if one.startswith("k=") and one != "k=null"]
-        if clips:
-            whole = ":".join(one for one in options if one not in clips)
-            found.append(Question("Do clipped distances help?", whole, label))
+        whole = [one for one in options if not one.startswith("k=") or one == "k=null"]
+        if whole != options:
+            found.append(Question("Do clipped distances help?", ":".join(whole), label))
     found = [
-        dataclasses.replace(one, tasks=tuple(x for x in tasks if not one.tasks or x in one.tasks))
+        dataclasses.replace(one, tasks=tuple(x for x in tasks if x in (one.tasks or tasks)))
         for one in found
     ]
     return [one for one in found if one.tasks and {one.baseline, one.other} <= set(labels)]
@@ -176,10 +179,10 @@ def answer(question, methods):
     """
     names, found = (question.baseline, question.other), {}
     for cell in methods[question.other]["scores"]:
-        if cell[0] in question.tasks:
-            values = {name: methods[name]["scores"][cell].values for name in names}
-            found[cell] = summarize(values, question.baseline)[question.other]
-    found = {cell: one for cell, one in found.items() if one.difference is not None}
+        values = {name: methods[name]["scores"][cell].values for name in names}
+        one = summarize(values, question.baseline)[question.other]
+        if cell[0] in question.tasks and one.difference is not None:
+            found[cell] = one
     adjusted = holm([summary.p_value for summary in found.values()])
     return {
         cell: dataclasses.replace(summary, adjusted_p=p_value)
@@ -194,85 +197,62 @@ def sentence(question, comparisons):
         question: a `Question`.
         comparisons: what `answer` returned.
     """
-    parts = []
-    for word in ("higher", "lower"):
-        told = _told(comparisons, word, ", p = {adjusted_p:.2g}")
-        if told:
-            parts.append(f"{question.other} scores {word} than {question.baseline}: {told}.")
+
+    def told(conclusion, more=""):
+        return ", ".join(
+            f"{task} at {length} ({found.difference.mean:+.1f}{more.format(**vars(found))})"
+            for (task, length), found in comparisons.items()
+            if found.conclusion() == conclusion
+        )
+
+    where = {word: told(word, ", p = {adjusted_p:.2g}") for word in ("higher", "lower")}
+    baseline, other = question.baseline, question.other
+    parts = [f"{other} scores {x} than {baseline}: {at}." for x, at in where.items() if at]
     if all(len(summary.values) == 1 for summary in comparisons.values()):
         parts.append("One seed of each cannot tell.")
     elif not parts:
-        parts.append(f"No difference of {question.other} to {question.baseline} is left by Holm.")
-    if told := _told(comparisons, "no spread to judge by"):
-        parts.append(f"Without a spread to judge by: {told}.")
-    return f"{question.title} {' '.join(parts)}"
-
-
-def _told(comparisons, conclusion, more=""):
-    """Returns where the comparisons have a conclusion, with the differences, or `""`."""
-    return ", ".join(
-        f"{task} at {length} ({found.difference.mean:+.1f}{more.format(**vars(found))})"
-        for (task, length), found in comparisons.items()
-        if found.conclusion() == conclusion
-    )
+        parts.append(f"No difference of {other} to {baseline} is left by Holm.")
+    if without := told("no spread to judge by"):
+        parts.append(f"Without a spread to judge by: {without}.")
+    return " ".join([question.title, *parts])
 
 
 def _nested(cells):
-    """Returns numbers by (task, length) as JSON can hold them, at any depth."""
+    """Returns numbers by (task, length) as JSON can hold them."""
     found = {}
-    for key, value in cells.items():
-        if isinstance(key, tuple):
-            found.setdefault(key[0], {})[str(key[1])] = value
-        else:
-            found[key] = _nested(value)
+    for (task, length), value in cells.items():
+        found.setdefault(task, {})[str(length)] = value
     return found
 
 
-def _record(method):
-    scores = {cell: summary.record() for cell, summary in method["scores"].items()}
-    return {**method, "scores": _nested(scores)}
+def _records(summaries):
+    return _nested({cell: summary.record() for cell, summary in summaries.items()})
 
 
-def _finding(question, comparisons):
-    found = {cell: summary.record() for cell, summary in comparisons.items()}
-    text = sentence(question, comparisons)
-    return {**vars(question), "answer": text, "comparisons": _nested(found)}
+def _words(name):
+    return name.replace("_", " ")
 
 
-def _tasks_of(methods):
-    first = next(iter(methods.values()))["scores"]
-    return list(dict.fromkeys(task for task, _ in first))
-
-
-def _scores(methods, bounds, length):
-    tasks, rows = _tasks_of(methods), []
+def _scores(methods, bounds, tasks, length):
+    rows = []
     for label, method in methods.items():
-        cells = [
-            spread(method["scores"][task, length], ".1f")
-            + (" *" if bounds[method["order"]][task, length] < 100 else "")
-            for task in tasks
-        ]
-        rows.append([label, *cells])
+        most = bounds[method["order"]]
+        cells = [spread(method["scores"][task, length], ".1f") for task in tasks]
+        stars = [" *" * (most[task, length] < 100) for task in tasks]
+        rows.append([label, *map("".join, zip(cells, stars, strict=True))])
     return table(["method", *map(_words, tasks)], rows)
 
 
-def _note(methods):
-    bounded = any(method["order"] != EVERYWHERE for method in methods.values())
-    return "\\* cannot be 100 % by construction." if bounded else ""
-
-
-def _possible(methods, bounds, wrong):
+def _possible(methods, bounds, wrong, settings):
     """Returns which methods know order how, and what they can reach."""
-    kinds, tasks = {}, _tasks_of(methods)
+    kinds = {}
     for label, method in methods.items():
         kinds.setdefault(method["order"], []).append(label)
-    lengths = list(dict.fromkeys(length for _, length in bounds[EVERYWHERE]))
-    rows = [
-        [kind, ", ".join(labels), str(length), *(f"{bounds[kind][x, length]:.1f}" for x in tasks)]
-        for kind, labels in kinds.items()
-        if kind != EVERYWHERE
-        for length in lengths
-    ]
+    rows = []
+    for kind in [kind for kind in kinds if kind != EVERYWHERE]:
+        for length in settings.test_lengths:
+            most = [f"{bounds[kind][task, length]:.1f}" for task in settings.task_names]
+            rows.append([kind, ", ".join(kinds[kind]), str(length), *most])
     lines = [
         "An encoder that knows order `nowhere` permutes its answers as its tokens are permuted. "
         "One that knows it at positions of training only has rows drawn at random for all others "
@@ -280,7 +260,8 @@ def _possible(methods, bounds, wrong):
         "tokens can have in common bounds the scores, in percent:"
     ]
     if rows:
-        lines.append(table(["order known", "methods", "tokens", *map(_words, tasks)], rows))
+        header = ["order known", "methods", "tokens", *map(_words, settings.task_names)]
+        lines.append(table(header, rows))
     if EVERYWHERE in kinds:
         lines.append(f"Nothing bounds {', '.join(kinds[EVERYWHERE])}.")
     several = any(len(x.values) > 1 for one in methods.values() for x in one["scores"].values())
@@ -293,24 +274,58 @@ def _possible(methods, bounds, wrong):
             f"The bound of {', '.join(kinds[TRAINED])} is that of a mean over random rows, and one "
             "seed is one draw of them: it was not compared."
         )
-    return "\n\n".join(lines)
+    return lines
 
 
-def _answers(found):
-    if not found:
-        return []
-    parts = ["## Findings"]
-    parts += [f"{number}. {sentence(*item)}" for number, item in enumerate(found.items(), 1)]
-    for question, comparisons in found.items():
+def _answers(asked):
+    parts = ["## Findings"] if asked else []
+    parts += [f"{number}. {sentence(*item)}" for number, item in enumerate(asked.items(), 1)]
+    for question, comparisons in asked.items():
+        header = ["task", "tokens", *comparison_header(question.other, question.baseline)]
         rows = [
             [_words(task), str(length), *comparison(summary, "+.1f")]
             for (task, length), summary in comparisons.items()
         ]
-        header = ["task", "tokens", *comparison_header(question.other, question.baseline)]
         parts += [f"### {question.title}", table(header, rows)]
         parts += note_on_comparisons(len(rows), "task")
     return parts
 
 
-def _words(name):
-    return name.replace("_", " ")
+def draw_scores(path, methods, bounds, trained_length):
+    """Draws a heat map of the mean scores, methods by tasks, with a panel for each length.
+
+    Cells with a hatch cannot be 100 % by construction.
+
+    Args:
+        path: PNG file to write.
+        methods: what `methods_of` returned.
+        bounds: as of `violations`.
+        trained_length: of the rows of training.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
+    from training.command.pictures import save
+
+    cells = list(next(iter(methods.values()))["scores"])
+    tasks, lengths = (list(dict.fromkeys(names)) for names in zip(*cells, strict=True))
+    size = (1.6 + 0.62 * len(tasks) * len(lengths), 2.4 + 0.34 * len(methods))
+    figure = Figure(figsize=size, layout="constrained")
+    panels = figure.subplots(1, len(lengths), sharey=True, squeeze=False)[0]
+    hatch = {"fill": False, "hatch": "//", "edgecolor": "0.6", "alpha": 0.5, "lw": 0}
+    orders = [method["order"] for method in methods.values()]
+    for axes, length in zip(panels, lengths, strict=True):
+        means = [[one["scores"][x, length].mean for x in tasks] for one in methods.values()]
+        image = axes.imshow(means, cmap="viridis", vmin=0, vmax=100, aspect="auto")
+        for (row, column), mean in np.ndenumerate(means):
+            color = "black" if mean > 60 else "white"
+            axes.text(column, row, f"{mean:.0f}", ha="center", va="center", color=color, size=8)
+            if bounds[orders[row]][tasks[column], length] < 100:
+                axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **hatch))
+        axes.set_xticks(range(len(tasks)), map(_words, tasks), rotation=90)
+        axes.set_yticks(range(len(methods)), list(methods))
+        trained = ", as in training" * (length == trained_length)
+        axes.set_title(f"{length} tokens{trained}", size=10)
+    figure.colorbar(image, ax=panels, label="right answers (%)")
+    figure.suptitle("What an encoder can learn about positions; hatched: not all, by construction")
+    save(figure, path)

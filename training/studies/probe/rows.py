@@ -6,7 +6,7 @@ import numpy as np
 
 from keras_tupe.data.rows.rows import SharedBatches
 from training.studies.probe import tasks
-from training.studies.probe.vocabulary import (
+from training.studies.probe.tasks._task import (
     CLS,
     FRAME,
     HEADER,

@@ -4,14 +4,7 @@ import dataclasses
 import functools
 import re
 
-from training.command.checks import (
-    COUNT,
-    NOT_NEGATIVE,
-    POSITIVE,
-    SHARE,
-    uneven_micro_batches,
-    wrong_fields,
-)
+from training.command.checks import COUNT, POSITIVE, wrong_fields
 from training.command.kinds import nearest, values_of
 from training.command.settings import counting, setting
 from training.command.variant import parse
@@ -69,44 +62,33 @@ class Settings(StudyOptions):
         64, "Width of the hidden states, a multiple of --num-heads.", rule=COUNT
     )
     num_heads: int = setting(4, "Attention heads.", rule=COUNT)
-    initializer_range: float = setting(0.1, "Standard deviation of new weights.", rule=POSITIVE)
     # === Training ===
     steps: int = setting(2000, "Optimizer steps.", rule=COUNT)
     batch_size: int = setting(32, "Rows of a step, all tasks and devices together.", rule=COUNT)
     learning_rate: float = setting(
         3e-3, "Highest learning rate; it falls linearly to zero.", rule=POSITIVE
     )
-    warmup_share: float = setting(
-        0.1, "Share of the steps in which the learning rate rises.", rule=SHARE
-    )
-    weight_decay: float = setting(0.01, "Factor of the decoupled weight decay.", rule=NOT_NEGATIVE)
-    beta_2: float = setting(0.98, "Decay of the second moment.", rule=SHARE)
-    clip_norm: float = setting(1.0, "Largest norm of all gradients together.", rule=POSITIVE)
     # === Machine ===
     strategy: str = machine.strategy()
     precision: str = machine.precision()
     xla: str = setting("on", machine.xla().metadata["help"])
-    micro_batches: int = machine.micro_batches()
-    remat: bool = machine.remat()
     deterministic: bool = machine.deterministic()
 
     def problems(self):
         """Returns a sentence for each mistake."""
         outside = wrong_fields(self)
-        found = [*outside.values()]
-        if not outside.keys() & {"batch_size", "micro_batches"}:
-            found += uneven_micro_batches(self.batch_size, self.micro_batches)
-        if not outside.keys() & {"hidden_dim", "num_heads"} and self.hidden_dim % self.num_heads:
+        right = {field.name for field in dataclasses.fields(self)} - outside.keys()
+        found = [*outside.values(), *self.out_problems(), *_task_problems(self.tasks)]
+        if {"hidden_dim", "num_heads"} <= right and self.hidden_dim % self.num_heads:
             found.append(
                 "--hidden-dim must be a multiple of --num-heads. Received: "
                 f"hidden_dim={self.hidden_dim}, num_heads={self.num_heads}"
             )
-        found += self.out_problems() + _task_problems(self.tasks)
-        lengths = _length_problems(self) if "length" not in outside else []
+        lengths = _length_problems(self) if "length" in right else []
         variants, problems = _variants(values_of(self.positions))
         found += lengths + problems
         sizes = {"length", "max_sequence_length", "hidden_dim", "num_heads"}
-        if variants and not lengths and not sizes & outside.keys():
+        if variants and not lengths and sizes <= right:
             found += _table_problems(self, variants)
         return found
 
@@ -161,23 +143,21 @@ def _task_problems(names):
 
 
 def _length_problems(settings):
-    found = []
+    found, least = [], settings.length
     for text in values_of(settings.lengths):
+        wrong = None
         if not _LENGTH.fullmatch(text):
-            found.append(
-                "--lengths must be even numbers of tokens, or times --length, such as 2x. "
-                f"Received: {text!r}"
+            wrong = "must be even numbers of tokens, or times --length, such as 2x"
+        elif text.endswith("x"):
+            continue
+        elif int(text) % 2 or int(text) < least:
+            wrong = "must be even and not below --length, for shorter rows are those of training"
+        elif least < int(text) < 1.5 * least:
+            wrong = (
+                "above --length must be 1.5 times as many or more, so that there is room for a task"
             )
-        elif not text.endswith("x") and (int(text) % 2 or int(text) < settings.length):
-            found.append(
-                "--lengths must be even and not below --length, for shorter rows are those of "
-                f"training. Received: {text}, length={settings.length}"
-            )
-        elif not text.endswith("x") and settings.length < int(text) < 1.5 * settings.length:
-            found.append(
-                "--lengths above --length must be 1.5 times as many or more, so that there is room "
-                f"for a task. Received: {text}, length={settings.length}"
-            )
+        if wrong:
+            found.append(f"--lengths {wrong}. Received: {text!r}, length={least}")
     return found
 
 
@@ -188,19 +168,19 @@ def _variants(texts):
             "--positions must name the methods to probe, such as --positions none absolute tupe_r. "
             "Received: none"
         ]
-    variants, found = [], []
+    variants, found = {}, []
     for text in texts:
         try:
-            variants.append(parse(text))
+            variant = parse(text)
         except (ValueError, TypeError) as error:
             found.append(f"--positions: {error}")
-    labels = [variant.label for variant in variants]
-    found += [
-        f"--positions must name every method once. Received: {label!r} more than once"
-        for label in sorted(set(labels))
-        if labels.count(label) > 1
-    ]
-    return variants, found
+            continue
+        if variants.setdefault(variant.label, variant) is not variant:
+            found.append(
+                "--positions must name every method once. "
+                f"Received: {variant.label!r} more than once"
+            )
+    return [*variants.values()], found
 
 
 def _table_problems(settings, variants):

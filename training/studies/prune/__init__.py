@@ -24,7 +24,7 @@ from training.study.study import Study
 
 
 def _work(settings):
-    from training.studies.prune.work import Prune
+    from training.studies.prune.runs import Prune
 
     return Prune(settings)
 

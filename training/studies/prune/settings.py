@@ -68,7 +68,12 @@ class Settings(StudyOptions):
             found.append(f"--task must be one of {list(TASKS)}. Received: none")
         found += wrong_fields(self).values()
         for name in ("heads", "weights"):
-            found += _share_problems(name, getattr(self, name))
+            wrong = [x for x in getattr(self, name) if not _is_share(x)]
+            if wrong:
+                found.append(
+                    f"--{name} must be shares from 0 to below 1: something must be left. "
+                    f"Received: {wrong[0]}"
+                )
         if not self.heads and not self.weights:
             found.append(
                 "--heads or --weights must be given, such as --heads 0.8. Received: neither"
@@ -93,15 +98,8 @@ class Settings(StudyOptions):
         return sorted({*(round(STEP * step, 10) for step in range(1, steps + 1)), given[0]})
 
 
-def _share_problems(name, values):
-    for value in values:
-        try:
-            is_share = 0 <= float(value) < 1
-        except ValueError:
-            is_share = False
-        if not is_share:
-            return [
-                f"--{name} must be shares from 0 to below 1: something must be left. "
-                f"Received: {value}"
-            ]
-    return []
+def _is_share(text):
+    try:
+        return 0 <= float(text) < 1
+    except ValueError:
+        return False

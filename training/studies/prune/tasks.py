@@ -1,6 +1,10 @@
-"""The tasks that pruned models are scored on: a classifier's and a language model's."""
+"""The tasks that pruned models are scored on: a classifier's and a language model's.
 
-import abc
+Each has a `title` for tables, the `identity` that scores depend on besides the model, the `model`
+to prune (`None` where a classifier is fine-tuned first), the name of its `position`, the
+`preprocessor` of what is kept, and the number of questions `skipped`, which are too long for it.
+"""
+
 import hashlib
 import json
 
@@ -23,36 +27,21 @@ _FEW = 32  # rows whose gradients are taken at once
 _OTHERS = 50  # pairs of a paradigm behind those that are scored, from which training rows come
 
 
-class Task(abc.ABC):
-    """What a pruned model is asked.
+def _losses(model):
+    """Returns a function: batch -> losses of its rows, for `head_importance`."""
 
-    Attributes:
-        identity: JSON values that the scores depend on, besides the model.
-        chance: score of a blind choice, in [0, 1].
-        title: what is scored, for tables.
-        skipped: questions that the model cannot take, since they are too long, and are left out.
-    """
+    def losses(batch):
+        given = {name: x for name, x in batch.items() if name != "labels"}
+        logits = model(given, training=False)
+        found = keras.losses.sparse_categorical_crossentropy(
+            batch["labels"], logits, from_logits=True
+        )
+        return keras.ops.reshape(found, (-1,))
 
-    skipped = 0
-
-    @abc.abstractmethod
-    def losses(self, model):
-        """Returns a function: batch -> losses of its rows, for `head_importance`."""
-
-    @abc.abstractmethod
-    def batches(self):
-        """Yields batches of training rows, of which all rows are as long."""
-
-    @abc.abstractmethod
-    def score(self, model):
-        """Returns how many questions a model answers rightly, and how many there are."""
-
-    def trained(self, model, seed, folder):
-        """Returns the model after the fine-tuning that follows a pruning; here as it is."""
-        return model
+    return losses
 
 
-class Blimp(Task):
+class Blimp:
     """Minimal pairs by pseudo-log-likelihood; the loss is that of predicting a masked token.
 
     Args:
@@ -63,8 +52,8 @@ class Blimp(Task):
         ValueError: if the preset is no masked language model, or no pairs are left to train on.
     """
 
-    chance = 0.5
     title = "minimal pairs of BLiMP"
+    losses = staticmethod(_losses)
 
     def __init__(self, settings, model, text):
         if not isinstance(model, TupeMaskedLM):
@@ -72,11 +61,11 @@ class Blimp(Task):
                 "The preset must be a masked language model for --task blimp, as `keras-tupe "
                 f"pretrain` makes it. Received: {settings.preset!r}, a {type(model).__name__}"
             )
+        self.model, self.preprocessor, self.position = model, text, model.backbone.position
         self._encoder = Encoder(model, text, settings.preset)
         self._batch_tokens = settings.batch_size * 128
-        paradigms = read_blimp(settings.data)
         self._pairs, others, skipped = [], [], []
-        for paradigm in paradigms:
+        for paradigm in read_blimp(settings.data):
             _, ids = self._encoder.pairs(paradigm, settings.limit + _OTHERS, skipped)
             self._pairs += ids[: settings.limit]
             others += [good for good, _ in ids[settings.limit :]]
@@ -87,11 +76,11 @@ class Blimp(Task):
             )
         self.skipped = len(skipped)
         self._rows = self._masked(others, settings.rows)
-        known = json.dumps([self._pairs, [one.tolist() for one in self._rows[0]]])
+        known = json.dumps([self._pairs, [row.tolist() for row, _, _ in self._rows]])
         self.identity = {"task": "blimp", "data": hashlib.sha256(known.encode()).hexdigest()}
 
     def _masked(self, sentences, count):
-        """Returns some rows with one token masked: ids, positions and the tokens there."""
+        """Returns some rows with one token masked: ids, position and the token there, of each."""
         generator = np.random.default_rng(0)
         rows = []
         for number in generator.choice(len(sentences), min(count, len(sentences)), replace=False):
@@ -101,52 +90,40 @@ class Blimp(Task):
             ids[position] = self._encoder.mask_id
             row = np.concatenate([before, ids, self._encoder.after]).astype("int32")
             rows.append((row, len(before) + position, target))
-        return tuple(zip(*rows, strict=True))
+        return rows
 
     def batches(self):
-        ids, positions, targets = self._rows
-        lengths = np.array([len(row) for row in ids])
-        for length in np.unique(lengths):
-            members = np.flatnonzero(lengths == length)
+        """Yields batches of training rows, of which all rows are as long."""
+        for length in sorted({len(row) for row, _, _ in self._rows}):
+            members = [one for one in self._rows if len(one[0]) == length]
             for start in range(0, len(members), _FEW):
-                some = members[start : start + _FEW]
-                token_ids = np.stack([ids[row] for row in some])
+                rows, positions, labels = zip(*members[start : start + _FEW], strict=True)
+                token_ids = np.stack(rows)
+                batch = {"token_ids": token_ids, "padding_mask": np.ones_like(token_ids)}
+                if self.model.backbone.num_segments:
+                    batch["segment_ids"] = np.zeros_like(token_ids)
                 yield {
-                    "token_ids": token_ids,
-                    "padding_mask": np.ones_like(token_ids),
-                    "mask_positions": np.array([[positions[row]] for row in some], "int32"),
-                    "targets": np.array([targets[row] for row in some], "int32"),
+                    **batch,
+                    "mask_positions": np.array(positions, "int32")[:, None],
+                    "labels": np.array(labels, "int32")[:, None],
                 }
 
-    def losses(self, model):
-        has_segments = bool(model.backbone.num_segments)
-
-        def found(batch):
-            given = {name: x for name, x in batch.items() if name != "targets"}
-            if has_segments:
-                given["segment_ids"] = np.zeros_like(given["token_ids"])
-            logits = model(given, training=False)[:, 0]
-            return _cross_entropy(batch["targets"], logits)
-
-        return found
-
     def score(self, model):
+        """Returns how many questions a model answers rightly, and how many there are."""
         encoder = self._encoder
-        scorer = PseudoLogLikelihood(
-            model,
-            encoder.mask_id,
-            encoder.before,
-            encoder.after,
-            batch_tokens=self._batch_tokens,
-        )
-        sentences = [ids for pair in self._pairs for ids in pair]
-        good, bad = scorer.scores(sentences).reshape(-1, 2).T
+        frame = (encoder.mask_id, encoder.before, encoder.after)
+        scorer = PseudoLogLikelihood(model, *frame, batch_tokens=self._batch_tokens)
+        good, bad = scorer.scores([ids for pair in self._pairs for ids in pair]).reshape(-1, 2).T
         lengths = [[len(pair[side]) for pair in self._pairs] for side in (0, 1)]
         counts = pair_counts(good, bad, *lengths)["all"]
         return counts["right"], counts["pairs"]
 
+    def trained(self, model, seed, folder):
+        """Returns the model as it is: there is no fine-tuning after a pruning."""
+        return model
 
-class Sst2(Task):
+
+class Sst2:
     """The dev set of SST-2 by a classifier; the loss is cross-entropy on training rows.
 
     Args:
@@ -157,31 +134,29 @@ class Sst2(Task):
         ValueError: if the data cannot be read, or the preset is a classifier of other classes.
     """
 
-    chance = 0.5
-    title = "SST-2, dev"
+    title, skipped = "SST-2, dev", 0
+    losses = staticmethod(_losses)
 
     def __init__(self, settings, model, text):
         self._settings = settings
-        self._encoder = PresetEncoder(settings.preset, 0.1, settings.position_file)
-        self.length = min(settings.length, self._encoder.limit or settings.length)
-        glue = GlueSettings(
-            preset=settings.preset,
-            data=settings.data,
-            tasks=("sst2",),
-            limit=settings.train_rows,
-            check_counts=False,
-        )
+        self._encoder = encoder = PresetEncoder(settings.preset, 0.1, settings.position_file)
+        self.length = min(settings.length, encoder.limit or settings.length)
+        given = {"preset": settings.preset, "data": settings.data, "limit": settings.train_rows}
+        glue = GlueSettings(**given, tasks=("sst2",), check_counts=False)
         self._rows = read_tasks(glue, ["sst2"])["sst2"]
         (self._dev,) = self._rows.labeled.values()
-        self._tokens, self._tuner = {}, None
-        self.classifier = None
+        self._tokens, self._tuner, self.model = {}, None, None
+        self.position = (model if hasattr(model, "position") else model.backbone).position
         if isinstance(model, TupeTextClassifier):
             if model.num_classes != 2:
                 raise ValueError(
                     "A classifier to prune on sst2 must have its two classes. Received: "
                     f"{settings.preset!r} with num_classes={model.num_classes}"
                 )
-            self.classifier = model
+            self.model = model
+        self.preprocessor = TupeTextClassifierPreprocessor(
+            encoder.tokenizer, sequence_length=self.length, segments=encoder.has_segments
+        )
         names = ("batch_size", "learning_rate", "finetune_epochs")
         self.identity = {
             "task": "sst2",
@@ -190,24 +165,12 @@ class Sst2(Task):
             **{name: getattr(settings, name) for name in names},
         }
 
-    @property
-    def preprocessor(self):
-        """The preprocessor of a classifier that is kept."""
-        return TupeTextClassifierPreprocessor(
-            self._encoder.tokenizer,
-            sequence_length=self.length,
-            segments=self._encoder.has_segments,
-        )
-
     def new_classifier(self, folder):
-        """Returns a classifier that was fine-tuned from the preset.
-
-        Args:
-            folder: where the log is written.
-        """
+        """Returns a classifier that was fine-tuned from the preset; the log goes into a folder."""
         return self._fit(lambda: self._encoder.classifier(2), self._settings.epochs, 0, folder)
 
     def trained(self, model, seed, folder):
+        """Returns the model after the fine-tuning that follows a pruning."""
         epochs = self._settings.finetune_epochs
         if not epochs:
             return model
@@ -222,20 +185,20 @@ class Sst2(Task):
 
     def _batches(self, split, seed=0, size=None):
         rows = self._rows.train if split == "train" else self._dev
+        tokenizer, segments = self._encoder.tokenizer, self._encoder.has_segments
         if split not in self._tokens:
-            tokenizer = self._encoder.tokenizer
-            segments = self._encoder.has_segments
             self._tokens[split] = tokenize(tokenizer, rows.texts, self.length, segments)
         tokens = self._tokens[split]
         return Padded(
             {"token_ids": tokens.token_ids, "segment_ids": tokens.segment_ids},
             np.asarray(rows.labels, "int32"),
-            pad_id=self._encoder.tokenizer.pad_token_id,
+            pad_id=tokenizer.pad_token_id,
             batch_size=size or self._settings.batch_size,
             seed=seed,
         )
 
     def batches(self):
+        """Yields batches of training rows, of which all rows are as long."""
         rows = self._batches("train", size=_FEW)
         wanted = min(self._settings.rows, len(rows))
         for step in range(-(-wanted // _FEW)):
@@ -243,26 +206,18 @@ class Sst2(Task):
             real = np.flatnonzero(weights)[: wanted - step * _FEW]
             yield {**{name: x[real] for name, x in inputs.items()}, "labels": labels[real]}
 
-    def losses(self, model):
-        def found(batch):
-            given = {name: x for name, x in batch.items() if name != "labels"}
-            return _cross_entropy(batch["labels"], model(given, training=False))
-
-        return found
-
     def score(self, model):
-        tuner = FineTuner("one")
-        outputs = np.stack(tuner.predict(model, self._batches("dev")))
+        """Returns how many questions a model answers rightly, and how many there are."""
+        outputs = np.stack(FineTuner("one").predict(model, self._batches("dev")))
         right = np.argmax(outputs, axis=-1) == np.asarray(self._dev.labels)
         return int(right.sum()), len(right)
 
 
-def _cross_entropy(labels, logits):
-    return keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+TASKS = {"sst2": Sst2, "blimp": Blimp}
 
 
 def make_task(settings):
-    """Returns the task of a command, the model of its preset, and what makes its inputs of text.
+    """Returns the task of a command.
 
     Args:
         settings: a `Settings` without problems.
@@ -270,6 +225,4 @@ def make_task(settings):
     Raises:
         ValueError: if preset or data cannot be used.
     """
-    model, text = load_preset(settings.preset)
-    kind = {"blimp": Blimp, "sst2": Sst2}[settings.task]
-    return kind(settings, model, text), model, text
+    return TASKS[settings.task](settings, *load_preset(settings.preset))

@@ -1,7 +1,6 @@
 """The letter at a position that a number names."""
 
-from training.studies.probe.tasks._task import Task, random_letters, shuffled
-from training.studies.probe.vocabulary import AT_CLS
+from training.studies.probe.tasks._task import AT_CLS, Task, random_letters, shuffled
 
 
 def draw(rng, length, first):

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from training.studies.probe.tasks._task import Task, random_letters, with_marks
-from training.studies.probe.vocabulary import AT_CLS, is_marked
+from training.studies.probe.tasks._task import AT_CLS, Task, is_marked, random_letters, with_marks
 
 
 def draw(rng, length, first):

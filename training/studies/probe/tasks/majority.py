@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from training.studies.probe.tasks._task import Task, random_letters
-from training.studies.probe.vocabulary import AT_CLS
+from training.studies.probe.tasks._task import AT_CLS, Task, random_letters
 
 _SHARE = 0.25  # of the letters that are one, besides those that are it by chance
 

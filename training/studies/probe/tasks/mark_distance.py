@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from training.studies.probe.tasks._task import Task, random_letters, with_marks
-from training.studies.probe.vocabulary import is_marked, number
+from training.studies.probe.tasks._task import Task, is_marked, number, random_letters, with_marks
 
 FARTHEST = 8
 

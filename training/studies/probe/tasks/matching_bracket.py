@@ -6,8 +6,7 @@ order of the brackets tells which belong together.
 
 import numpy as np
 
-from training.studies.probe.tasks._task import Task, random_letters
-from training.studies.probe.vocabulary import is_marked, marked
+from training.studies.probe.tasks._task import Task, is_marked, marked, random_letters
 
 _DEEPEST = 3
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from training.studies.probe.tasks._task import Task, random_letters, with_marks
-from training.studies.probe.vocabulary import is_marked
+from training.studies.probe.tasks._task import Task, is_marked, random_letters, with_marks
 
 _LETTERS_FOR_A_MARK = 8
 

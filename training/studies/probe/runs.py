@@ -12,8 +12,8 @@ from keras_tupe.models import TupeBackbone, TupeMaskedLM
 from training.finetune.engine import FineTuner, Recipe
 from training.finetune.forward import Forward
 from training.machine.devices import rows_per_part
-from training.studies.probe import report
-from training.studies.probe.order import kind_of
+from training.studies.probe.ceilings import kind_of
+from training.studies.probe.report import report
 from training.studies.probe.rows import ProbeRows
 from training.study.methods import method_identity
 from training.study.study import Run, Work
@@ -31,9 +31,10 @@ class Probe(Work):
 
     @functools.cached_property
     def _tuner(self):
-        tuner = FineTuner.of(self.settings)
         settings = self.settings
-        rows_per_part(settings.batch_size, tuner.machine, settings.micro_batches)
+        tuner = FineTuner(settings.strategy, settings.xla, deterministic=settings.deterministic)
+        keras.config.set_dtype_policy(settings.precision)
+        rows_per_part(settings.batch_size, tuner.machine, 1)
         return tuner
 
     @functools.cached_property
@@ -70,7 +71,7 @@ class Probe(Work):
 
     def report(self, results):
         """Returns the report, with what cannot be."""
-        return report.report(self.settings, results, self.tests)
+        return report(self.settings, results, self.tests)
 
     @functools.cached_property
     def _rows_hash(self):
@@ -87,7 +88,7 @@ class Probe(Work):
 
     def _do(self, variant, seed, folder):
         """Trains and tests; `log.csv` goes into `folder`."""
-        recipe = Recipe.of(self.settings, epochs=1, seed=seed)
+        recipe = Recipe.of(self.settings, epochs=1, seed=seed, warmup_share=0.1, beta_2=0.98)
         loss = keras.losses.SparseCategoricalCrossentropy(
             from_logits=True, reduction="mean_with_sample_weight"
         )
@@ -127,7 +128,7 @@ class Probe(Work):
             dropout=0.0,
             max_sequence_length=settings.table_length,
             normalize_first=True,
-            initializer_range=settings.initializer_range,
+            initializer_range=0.1,
             dtype=dtype,
         )
         return TupeMaskedLM(backbone)

@@ -3,6 +3,8 @@
 import dataclasses
 import functools
 import pathlib
+import tempfile
+import time
 
 import keras
 import numpy as np
@@ -12,13 +14,13 @@ from keras_tupe.analysis import head_importance
 from keras_tupe.models import lowest_heads, prune_heads, prune_weights, share_of_zeros
 from training.presets.folder import check_preset_space, preset_digest
 from training.presets.load import load_preset
-from training.studies.prune.latency import latencies
 from training.studies.prune.report import report
 from training.studies.prune.tasks import make_task
 from training.study.folder import read_found
 from training.study.study import Run, Work
 
 IMPORTANCE, SIZE, RANDOM = "importance", "size", "random"
+_WARM = 3  # requests to an export before the first that is timed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Prune(Work):
         super().__init__(settings)
         if settings.position_file is not None:
             positions.load_file(settings.position_file)
-        self._task, self._given, self._text = make_task(settings)
+        self._task = make_task(settings)
         self._points = points_of(settings)
 
     def plan(self, results):
@@ -65,37 +67,30 @@ class Prune(Work):
         settings = self.settings
         preset = preset_digest(settings.preset, settings.position_file)
         known, before = {"preset": preset, **self._task.identity}, ()
-        if self._is_to_be_fine_tuned:
+        if self._task.model is None:
             shared = {**known, "epochs": settings.epochs}
             before = (Run("classifier", self._fine_tune, {}, shared, kind="classifier", work=30),)
-        names = ("rows", "normalize", "epochs")
-        shared = {**known, **{name: getattr(settings, name) for name in names}}
+        shared = {**known, **self._given("rows", "normalize", "epochs")}
         first = Run(IMPORTANCE, self._find_importance, {}, shared, kind=IMPORTANCE, after=before)
         yield from (*before, first)
         for point in self._points:
-            place = dataclasses.asdict(point)
-            do = functools.partial(self._score, point)
+            place, do = dataclasses.asdict(point), functools.partial(self._score, point)
             yield Run(point.name, do, place, shared, place, kind="point", after=(first,))
         if settings.rounds:
-            names = ("latency_batch", "latency_length", "rounds")
-            shared = {**shared, **{name: getattr(settings, name) for name in names}}
+            shared = {**shared, **self._given("latency_batch", "latency_length", "rounds")}
             own = {"points": [point.name for point in self._exported()]}
-            yield Run(
-                "latency", self._time, {}, shared, own, kind="latency", after=(first,), work=10
-            )
+            of = {"kind": "latency", "after": (first,), "work": 10}
+            yield Run("latency", self._time, {}, shared, own, **of)
 
-    @property
-    def _is_to_be_fine_tuned(self):
-        return self.settings.task == "sst2" and self._task.classifier is None
+    def _given(self, *names):
+        return {name: getattr(self.settings, name) for name in names}
 
     @functools.cached_property
     def _model(self):
         """The whole model."""
-        model = self._given
-        if self._is_to_be_fine_tuned:
+        model = self._task.model
+        if model is None:
             model, _ = load_preset(pathlib.Path(self.settings.out) / "classifier" / "preset")
-        elif self.settings.task == "sst2":
-            model = self._task.classifier
         positions.get(model.backbone.position).check_pruned(model.backbone.position)
         return model
 
@@ -112,24 +107,22 @@ class Prune(Work):
 
     def _find_importance(self, folder):
         task, model = self._task, self._model
-        found = head_importance(
-            model.backbone, task.losses(model), task.batches(), self.settings.normalize
-        )
+        losses, batches = task.losses(model), task.batches()
+        found = head_importance(model.backbone, losses, batches, self.settings.normalize)
         return {"importance": [[None if np.isnan(x) else float(x) for x in row] for row in found]}
 
     def _pruned(self, point):
         """Returns the pruned model of a point, and the heads that it lost."""
-        model, backbone = self._model, self._model.backbone
+        model, is_random = self._model, point.order == RANDOM
         if point.kind == "heads":
             order = self._importance
-            if point.order == RANDOM:
+            if is_random:
                 order = np.random.default_rng(point.seed).random(order.shape)
                 order = np.where(np.isnan(self._importance), np.nan, order)
-            removed = lowest_heads(order, point.share, backbone.num_groups)
+            removed = lowest_heads(order, point.share, model.backbone.num_groups)
             return prune_heads(model, removed), removed
         if point.kind == "weights":
-            seed = point.seed if point.order == RANDOM else None
-            return prune_weights(model, point.share, seed), {}
+            return prune_weights(model, point.share, point.seed if is_random else None), {}
         return model, {}
 
     def _score(self, point, folder):
@@ -151,8 +144,7 @@ class Prune(Work):
         }
 
     def _keep(self, model, folder):
-        is_sst2 = self.settings.task == "sst2"
-        model.preprocessor = self._task.preprocessor if is_sst2 else self._text
+        model.preprocessor = self._task.preprocessor
         check_preset_space(model, folder)
         model.save_to_preset(str(folder / "preset"))
 
@@ -173,28 +165,56 @@ class Prune(Work):
 
     def report(self, results):
         """Returns the tables and the picture of the curves."""
-        settings, task = self.settings, self._task
         importance, latency = results.get(IMPORTANCE), results.get("latency")
-        numbers = {
-            "preset": settings.preset,
-            "task": settings.task,
-            "title": task.title,
-            "position": self._given.position
-            if hasattr(self._given, "position")
-            else self._given.backbone.position,
-            "chance": task.chance,
-            "skipped": task.skipped,
-            "finetune_epochs": settings.finetune_epochs,
-            "importance": importance and importance.found["importance"],
-            "points": [{**run.place, **run.found} for run in results.of("point")],
-            "latency": latency and latency.found,
+        return report(
+            {
+                **self._given("preset", "task", "finetune_epochs"),
+                "title": self._task.title,
+                "position": self._task.position,
+                "chance": 0.5,
+                "skipped": self._task.skipped,
+                "importance": importance and importance.found["importance"],
+                "points": [{**run.place, **run.found} for run in results.of("point")],
+                "latency": latency and latency.found,
+            }
+        )
+
+
+def latencies(backbones, shape, rounds):
+    """Exports encoders and times them, each a request at a time, in turn.
+
+    Args:
+        backbones: dictionary of name -> `TupeBackbone`.
+        shape: `(batch, length)` of a request.
+        rounds: requests to each.
+
+    Returns:
+        Dictionary of name -> {`median`, `low`, `high`}: the median and the quartiles, milliseconds.
+    """
+    import tensorflow as tf
+
+    from keras_tupe.export import export_encoder
+
+    served, times = {}, {name: [] for name in backbones}
+    with tempfile.TemporaryDirectory() as folder:
+        for number, (name, backbone) in enumerate(backbones.items()):
+            path = pathlib.Path(folder, str(number))
+            export_encoder(backbone, path, shape[1])
+            served[name] = tf.saved_model.load(str(path))
+        size = next(iter(backbones.values())).vocabulary_size
+        inputs = {
+            "input_word_ids": tf.constant(
+                np.random.default_rng(0).integers(0, size, shape), "int32"
+            ),
+            "input_mask": tf.ones(shape, tf.int32),
+            "input_type_ids": tf.zeros(shape, tf.int32),
         }
-        found = report(numbers)
-        found.pictures["study.png"] = functools.partial(_draw, numbers)
-        return found
-
-
-def _draw(numbers, path):
-    from training.studies.prune.picture import draw_pruning  # matplotlib is not on every machine
-
-    draw_pruning(path, numbers)
+        for turn in range(_WARM + rounds):
+            for name, loaded in served.items():
+                start = time.perf_counter()
+                loaded.signatures["serving_default"](**inputs)["pooled_output"].numpy()
+                if turn >= _WARM:
+                    times[name].append(1000 * (time.perf_counter() - start))
+    quartiles = {name: np.quantile(found, (0.25, 0.5, 0.75)) for name, found in times.items()}
+    words = ("low", "median", "high")
+    return {name: dict(zip(words, found, strict=True)) for name, found in quartiles.items()}
