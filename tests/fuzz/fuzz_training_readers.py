@@ -17,9 +17,9 @@ from keras_tupe.data import find_sources
 from keras_tupe.data.rows.json_record import write_json, write_sealed_json
 from keras_tupe.export.folder import write_card
 from training import compare
-from training.command import config_file
 from training.command import grid as command_grid
 from training.command import log as pretrain_log
+from training.command.settings import read_config
 from training.draw import sources
 from training.finetune.seq2seq.pairs import read_pairs
 from training.finetune.squad import runs as finetune_squad_run
@@ -119,7 +119,7 @@ def _read_config(folder):
     import dataclasses
 
     fields = [field for field in dataclasses.fields(Settings) if "help" in field.metadata]
-    _, problems = config_file.read(str(folder / "own.toml"), fields)
+    _, problems = read_config(str(folder / "own.toml"), fields)
     _all_received(problems)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from training.command.pictures import save
+from training.command.report import save
 
 _HATCH = {"fill": False, "hatch": "//", "edgecolor": "0.6", "alpha": 0.5, "lw": 0}
 

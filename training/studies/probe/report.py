@@ -3,7 +3,7 @@
 import dataclasses
 
 from keras_tupe.metrics import mean_interval
-from training.command.tables import table
+from training.command.report import table
 from training.studies.probe.ceilings import EVERYWHERE, KINDS, NOWHERE, TRAINED, ceiling
 from training.studies.probe.tasks import TASKS
 from training.study.report import comparison, comparison_header, note_on_comparisons, spread

@@ -4,16 +4,18 @@ import dataclasses
 import functools
 import re
 
-from training.command.checks import (
+from training.command.checks import uneven_micro_batches
+from training.command.settings import (
     COUNT,
     NOT_NEGATIVE,
     POSITIVE,
     SHARE,
-    uneven_micro_batches,
+    counting,
+    nearest,
+    setting,
+    values_of,
     wrong_fields,
 )
-from training.command.kinds import nearest, values_of
-from training.command.settings import counting, setting
 from training.command.variant import parse
 from training.machine import settings as machine
 from training.study.study import StudyOptions

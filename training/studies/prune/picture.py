@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from training.command.pictures import save
+from training.command.report import save
 from training.studies.prune.report import accuracy, curve, latency, random_scores
 from training.study.pictures import panels
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from keras_tupe.metrics import wilson_interval
-from training.command.tables import table
+from training.command.report import table
 from training.study.study import Report
 
 
