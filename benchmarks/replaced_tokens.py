@@ -14,8 +14,7 @@ is blind.
 import dataclasses
 import pathlib
 
-from training.command.checks import COUNT, wrong_fields
-from training.command.settings import parse, setting
+from training.command.settings import COUNT, parse, setting, wrong_fields
 from training.command.shell import sentences
 
 

@@ -21,8 +21,7 @@ import unicodedata
 
 import numpy as np
 
-from training.command.checks import COUNT, wrong_fields
-from training.command.settings import parse, setting
+from training.command.settings import COUNT, parse, setting, wrong_fields
 
 _PER_CALL = 4096
 # Unicode's Default_Ignorable_Code_Point, which NFKC_Casefold removes, among them the joiners

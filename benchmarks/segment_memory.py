@@ -126,7 +126,7 @@ def draw(path, rows):
     """
     from matplotlib.figure import Figure
 
-    from training.command.pictures import save
+    from training.command.report import save
 
     figure = Figure(figsize=(4.6 * len(rows), 3.8), layout="constrained")
     for axes, row in zip(

@@ -16,8 +16,7 @@ import time
 
 import numpy as np
 
-from training.command.checks import COUNT, wrong_fields
-from training.command.settings import parse, setting
+from training.command.settings import COUNT, parse, setting, wrong_fields
 from training.command.shell import sentences
 
 _BERT_ANSWER_LENGTH = 30

@@ -5,9 +5,8 @@ python -m docs.tables
 
 import pathlib
 
-from training.command.report_files import replaced_text
+from training.command.report import replaced, replaced_text, table
 from training.command.shell import sentences
-from training.command.tables import replaced, table
 from training.list import model_table
 
 ROOT = pathlib.Path(__file__).parents[1]

@@ -8,7 +8,6 @@
 of its own. Lists are written by spaces or by commas. Dashes in a name are as good as underscores.
 """
 
-import ast
 import importlib
 import pathlib
 import sys
@@ -17,7 +16,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from training.command import shell
-from training.command.kinds import nearest
+from training.command.settings import nearest
 from training.command.without_keras import version
 
 _FOLDER = pathlib.Path(__file__).parent
@@ -43,13 +42,10 @@ def commands():
 
     A command is a file beside this one, or a folder with a `__main__.py`; nothing is imported.
     """
-    files = {path.parent.name: path for path in _FOLDER.glob("*/__main__.py")}
-    files |= {path.stem: path for path in _FOLDER.glob("[!_]*.py")}
-    return {name: _first_line(files[name]) for name in sorted(files)}
-
-
-def _first_line(path):
-    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))).splitlines()[0]
+    found = shell.docstrings_of(_FOLDER.glob("[!_]*.py"))
+    for path in _FOLDER.glob("*/__main__.py"):
+        found[path.parent.name] = shell.docstrings_of([path])["__main__"]
+    return {name: text.splitlines()[0] for name, text in sorted(found.items())}
 
 
 def help_text():
@@ -57,19 +53,10 @@ def help_text():
     found = commands()
     width = max(map(len, found))
     _, _, codes = shell.__doc__.partition("\n\n")
-    return "\n".join(
-        [
-            "usage: keras-tupe NAME ... | NAME --help | --help | --version",
-            "",
-            __doc__.split("\n\n", 1)[1].strip("\n"),
-            "",
-            "Commands:",
-            "",
-            *(f"    {name:{width}}  {text}" for name, text in found.items()),
-            "",
-            codes.strip("\n"),
-        ]
-    )
+    lines = "\n".join(f"    {name:{width}}  {text}" for name, text in found.items())
+    about, codes = __doc__.split("\n\n", 1)[1].strip("\n"), codes.strip("\n")
+    usage = "usage: keras-tupe NAME ... | NAME --help | --help | --version"
+    return f"{usage}\n\n{about}\n\nCommands:\n\n{lines}\n\n{codes}"
 
 
 def main(arguments=None):
@@ -83,20 +70,12 @@ def main(arguments=None):
         return
     name, known = words[0].replace("-", "_"), commands()
     if name in MOVED:
-        print(
-            f"keras-tupe: `{name}` is `keras-tupe {MOVED[name]}` now; see its --help. "
-            f"Received: {' '.join(words)}",
-            file=sys.stderr,
-        )
-        sys.exit(shell.WRONG)
+        moved = f"`{name}` is `keras-tupe {MOVED[name]}` now; see its --help."
+        shell.refuse("keras-tupe", f"{moved} Received: {' '.join(words)}")
     if name not in known:
-        print(
-            f"keras-tupe: There is no command {words[0]!r}; the nearest is "
-            f"{nearest(name, known)!r}, and `keras-tupe --help` lists all. "
-            f"Received: {' '.join(words)}",
-            file=sys.stderr,
-        )
-        sys.exit(shell.WRONG)
+        near = f"{nearest(name, known)!r}, and `keras-tupe --help` lists all"
+        unknown = f"There is no command {words[0]!r}; the nearest is {near}."
+        shell.refuse("keras-tupe", f"{unknown} Received: {' '.join(words)}")
     is_folder = (_FOLDER / name).is_dir()
     module = f"training.{name}.__main__" if is_folder else f"training.{name}"
     sys.exit(importlib.import_module(module).main(words[1:]))

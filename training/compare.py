@@ -11,10 +11,9 @@ import dataclasses
 import os
 import pathlib
 
-from training.command.durations import duration
+from training.command.report import duration, table
 from training.command.settings import parse, setting
 from training.command.shell import sentences
-from training.command.tables import table
 from training.command.without_keras import without_keras
 
 with without_keras():
@@ -23,28 +22,13 @@ with without_keras():
 SETTINGS = "settings.json"
 # Where runs of different methods may differ, or that change nothing in what was learned.
 _EXPECTED = {
-    "position",
-    "position_options",
-    "position_file",
-    "out",
-    "config",
-    "keep",
-    "keep_steps",
-    "preset_steps",
-    "log_every",
-    "save_every",
-    "tensorboard",
-    "allow_change",
-    "peak_flops",
+    *("position", "position_options", "position_file", "out", "config", "keep", "keep_steps"),
+    *("preset_steps", "log_every", "save_every", "tensorboard", "allow_change", "peak_flops"),
 }
 
 
 def settings_of(folder):
-    """Returns the settings of a run, a dictionary; `data` is what tells its rows from others.
-
-    Raises:
-        ValueError: if the folder is not that of a run.
-    """
+    """Returns the settings of a run, a dictionary; `data` is what tells its rows from others."""
     path = pathlib.Path(folder) / SETTINGS
     try:
         record = read_json_object(path)
@@ -61,12 +45,7 @@ def settings_of(folder):
 
 
 def labels(folders, settings):
-    """Returns a different name for each run: its method, with the folder where that is not enough.
-
-    Args:
-        folders: list of paths.
-        settings: list of dictionaries.
-    """
+    """Returns a name for each run: its method, with the folder where that is not enough."""
     methods = [
         pathlib.Path(values["position_file"]).stem
         if values.get("position_file")
@@ -82,20 +61,12 @@ def labels(folders, settings):
 def differences(settings):
     """Returns the names of unexpected settings in which runs differ, sorted."""
     names = {name for values in settings for name in values} - _EXPECTED
-    return sorted(
-        name
-        for name in names
-        if any(values.get(name) != settings[0].get(name) for values in settings)
-    )
+    first = settings[0]
+    return sorted(x for x in names if any(one.get(x) != first.get(x) for one in settings))
 
 
 def value_at(points, values, point):
     """Returns a curve's value at a point of its axis, on a line between two values; `None` outside.
-
-    Args:
-        points: ascending points of the axis.
-        values: the value at each.
-        point: where to read.
 
     Example:
         >>> value_at([10, 20], [3.0, 2.0], 15), value_at([10, 20], [3.0, 2.0], 5)
@@ -109,11 +80,7 @@ def value_at(points, values, point):
 
 
 def comparison(runs):
-    """Returns a table with a row for each run.
-
-    Args:
-        runs: list of `Run`, each with at least one validation.
-    """
+    """Returns a table with a row for each `Run`, which has a validation or more."""
     common = min(run.valid["tokens"][-1] for run in runs)
     is_even = all(run.valid["tokens"][-1] == common for run in runs)
     header = ["run", "steps", "tokens", "held-out loss", runs[0].words.accuracy]

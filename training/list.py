@@ -8,16 +8,14 @@ commands take; studies, experiments or configs: what `keras-tupe study`, `experi
 take; or saved_models: exports in a folder, by their cards, whose files must be those of the card.
 """
 
-import ast
 import dataclasses
 import hashlib
 import pathlib
 import urllib.parse
 
-from training.command.kinds import nearest
-from training.command.settings import parse, setting
-from training.command.shell import sentences
-from training.command.tables import table
+from training.command.report import table
+from training.command.settings import parse, setting, wrong_fields
+from training.command.shell import docstrings_of, sentences
 from training.command.without_keras import package_folder, without_keras
 
 with without_keras():
@@ -30,10 +28,9 @@ _CARD_HEADER = [
 
 
 def _files(folder):
-    """Returns what the files of a registry are, by the first line of each; none is imported."""
-    found = sorted(folder.glob("[!_]*.py"))
-    texts = [ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) for path in found]
-    return {path.stem: text.splitlines()[0] for path, text in zip(found, texts, strict=True)}
+    """Returns what the files of a registry are, by the first line of each."""
+    found = docstrings_of(folder.glob("[!_]*.py"))
+    return {name: text.splitlines()[0] for name, text in found.items()}
 
 
 def _settings_files(folder):
@@ -65,13 +62,9 @@ KINDS = {
 
 
 def model_table(folder):
-    """Returns the Markdown table of all exports in a folder that have a card.
+    """Returns the Markdown table of all exports in a folder, one each, that have a card.
 
-    Args:
-        folder: `pathlib.Path` with one folder per model.
-
-    Raises:
-        ValueError: if there is none, a card cannot be read, or a file is not the card's.
+    A ValueError says that there is none, a card cannot be read, or a file is not the card's.
     """
     cards = sorted(card for card in folder.glob("*/card.json") if card.parent.name[0] != ".")
     if not cards:
@@ -136,16 +129,13 @@ def _metric(name, value):
 class Settings:
     """Settings of `keras-tupe list`."""
 
-    kind: str | None = setting(None, f"One of {', '.join(KINDS)}.", positional=True)
+    kind: str | None = setting(None, "What is listed.", positional=True, one_of=KINDS)
     folder: str = setting("saved_models", "Folder of the exports, for saved_models.")
 
     def problems(self):
         """Returns a sentence for each mistake."""
-        if self.kind in KINDS:
-            return []
-        near = f"; the nearest is {nearest(self.kind, KINDS)!r}" if self.kind else ""
-        received = repr(self.kind) if self.kind else "none"
-        return [f"KIND must be one of {[*KINDS]}{near}. Received: {received}"]
+        missing = [] if self.kind else [f"KIND must be one of {[*KINDS]}. Received: none"]
+        return [*missing, *wrong_fields(self).values()]
 
 
 def main(arguments=None):

@@ -13,7 +13,7 @@ from benchmarks.attention.settings import BASELINE, INTERLEAVED
 from benchmarks.harness import process
 from benchmarks.harness.memory import STEPS, available
 from benchmarks.harness.rounds import quartiles, ratios
-from training.command.durations import duration
+from training.command.report import duration
 
 WORKER = "benchmarks.attention.worker"
 LONG_STEPS = 2  # of memory, beyond `INTERLEAVED` tokens; the last is timed

@@ -3,8 +3,8 @@
 import dataclasses
 
 from benchmarks.harness.checks import PRECISIONS, Lists, wrong_numbers
-from training.command.checks import COUNT, POSITIVE, no_folder, wrong_fields
-from training.command.settings import setting
+from training.command.checks import no_folder
+from training.command.settings import COUNT, POSITIVE, setting, wrong_fields
 from training.command.variant import parse
 from training.command.without_keras import method_names
 

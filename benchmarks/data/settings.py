@@ -3,8 +3,7 @@
 import dataclasses
 import pathlib
 
-from training.command.checks import COUNT, wrong_fields
-from training.command.settings import setting
+from training.command.settings import COUNT, setting, wrong_fields
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The page of a run of `benchmarks.exports`."""
 
 from benchmarks.exports.cases import BASELINE, PEER
-from training.command.tables import table
+from training.command.report import table
 
 HEADER = ["length", "batch", "encoder", "ms", "of absolute", "95 %", "of KerasHub's BERT", "95 %"]
 

@@ -12,9 +12,9 @@ import pathlib
 import sys
 
 from benchmarks.formats.settings import Settings
+from training.command.report import table
 from training.command.settings import parse
 from training.command.shell import sentences
-from training.command.tables import table
 
 
 def main(arguments=None):

@@ -1,7 +1,7 @@
 """The page of a run of `benchmarks.generation`."""
 
 from benchmarks.generation.cases import BASELINE, PEER
-from training.command.tables import table
+from training.command.report import table
 
 HEADER = [
     "texts at once",

@@ -3,8 +3,8 @@
 import dataclasses
 
 from benchmarks.harness.checks import SIZES, Lists, wrong_items, wrong_numbers
-from training.command.checks import COUNT, no_folder, wrong_fields
-from training.command.settings import setting
+from training.command.checks import no_folder
+from training.command.settings import COUNT, setting, wrong_fields
 from training.command.without_keras import method_names
 
 _ROUNDS = ("at least 5", lambda value: value >= 5)

@@ -9,7 +9,7 @@ from benchmarks.harness.process import ChildError, run
 from benchmarks.training.batch import num_slots
 from keras_tupe import SIZES
 from keras_tupe.trainer import step_flops
-from training.machine.peak import known_peak
+from training.machine.kind import known_peak
 
 
 def collect(settings):

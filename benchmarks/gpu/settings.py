@@ -5,8 +5,8 @@ import math
 
 from benchmarks.harness.checks import PRECISIONS, SIZES, Lists, wrong_items, wrong_numbers
 from benchmarks.training.settings import POSITIONS, VOCABULARY_SIZE
-from training.command.checks import COUNT, no_folder, wrong_fields
-from training.command.settings import setting
+from training.command.checks import no_folder
+from training.command.settings import COUNT, setting, wrong_fields
 from training.command.without_keras import method_names
 
 PEAK = ("operations per second, above 0, such as 312e12", lambda value: 0 < value < math.inf)

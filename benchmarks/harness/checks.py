@@ -1,7 +1,6 @@
 """Checks of settings of more than one benchmark, without Keras."""
 
-from training.command.checks import option
-from training.command.kinds import nearest
+from training.command.settings import nearest, option
 from training.command.without_keras import without_keras
 
 with without_keras():

@@ -4,8 +4,7 @@ import json
 import pathlib
 
 from training.command.folder_lock import FolderLock
-from training.command.report_files import replaced_text
-from training.command.tables import table
+from training.command.report import replaced_text, table
 
 _LOCK_SECONDS = 600  # others only write their files; what was measured must not be lost
 

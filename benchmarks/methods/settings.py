@@ -5,8 +5,8 @@ import pathlib
 
 from benchmarks.harness.checks import SIZES, Lists, wrong_numbers
 from benchmarks.harness.environments import PEER, folder_of
-from training.command.checks import COUNT, no_folder, wrong_fields
-from training.command.settings import setting
+from training.command.checks import no_folder
+from training.command.settings import COUNT, setting, wrong_fields
 from training.command.without_keras import method_names
 
 

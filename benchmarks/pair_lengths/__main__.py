@@ -29,7 +29,7 @@ def _main(settings, arguments):
     from benchmarks.pair_lengths import pairs
     from benchmarks.pair_lengths.collect import collect
     from benchmarks.pair_lengths.report import draw, markdown
-    from training.command.report_files import replaced_picture
+    from training.command.report import replaced_picture
 
     task = pairs.scan(settings.scan) if settings.task == "scan" else pairs.copy()
     paths = pairs.write(task, pathlib.Path(settings.runs) / settings.task / "pairs")

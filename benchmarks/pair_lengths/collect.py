@@ -6,7 +6,7 @@ import subprocess
 
 from benchmarks.harness.process import ChildError
 from keras_tupe._json_file import read_json_object
-from training.command.start import words_of
+from training.command.processes import words_of
 from training.study.report import plain
 from training.study.results import summarize
 

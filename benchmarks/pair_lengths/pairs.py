@@ -8,7 +8,7 @@ import pathlib
 import random
 import re
 
-from training.command.report_files import replaced_text
+from training.command.report import replaced_text
 
 # SCAN's actions as words that a vocabulary has whole.
 _ACTIONS = {"I_TURN_LEFT": "LEFT", "I_TURN_RIGHT": "RIGHT"}

@@ -4,8 +4,7 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 from benchmarks.harness.report import cores_of, made_by
-from training.command.pictures import save
-from training.command.tables import table
+from training.command.report import save, table
 from training.study.report import comparison, comparison_header, note_on_comparisons, spread
 
 _MEASURES = {"exact_match": "exact match", "beginning": "words before the first wrong one"}

@@ -3,8 +3,8 @@
 import dataclasses
 
 from benchmarks.harness.checks import SIZES, Lists, wrong_items
-from training.command.checks import COUNT, no_folder, wrong_fields
-from training.command.settings import setting
+from training.command.checks import no_folder
+from training.command.settings import COUNT, setting, wrong_fields
 from training.command.without_keras import method_names
 
 TASKS = ("scan", "copy")

@@ -6,8 +6,8 @@ import pathlib
 
 from benchmarks.harness.checks import SIZES, Lists
 from benchmarks.harness.environments import SERVER, folder_of
-from training.command.checks import COUNT, no_folder, wrong_fields
-from training.command.settings import setting
+from training.command.checks import no_folder
+from training.command.settings import COUNT, setting, wrong_fields
 
 PATHS = ("--export", "--out", "--environment")
 _PORT = ("a port from 1024 to 65535", lambda value: 1024 <= value <= 65535)

@@ -14,7 +14,7 @@ from benchmarks.training.batch import WARM_UP_STEPS, num_slots
 from benchmarks.training.settings import STEPS_PER_TURN
 from keras_tupe import SIZES
 from keras_tupe.trainer import step_flops
-from training.command.durations import duration
+from training.command.report import duration
 
 # Of an ordinary core, to say beforehand about how long a run will take: operations per second,
 # seconds of a step besides, and seconds to start a process and to compile.

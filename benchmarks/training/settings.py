@@ -6,9 +6,10 @@ import re
 from benchmarks.harness.checks import PRECISIONS, SIZES, Lists, wrong_items
 from benchmarks.harness.environments import JAX_PEER, PEER, folder_of
 from benchmarks.training.systems import PEERS
-from training.command.checks import COUNT, SWITCHES, no_folder, wrong_fields
-from training.command.settings import setting
+from training.command.checks import no_folder
+from training.command.settings import COUNT, setting, wrong_fields
 from training.command.without_keras import method_names
+from training.machine.settings import SWITCHES
 
 ALL_SIZES = ("tiny", "mini", "base")
 SHAPES = {"tiny": ("32x32", "64x32"), "base": ("8x128", "2x512"), "large": ("4x128", "1x512")}

@@ -4,8 +4,8 @@ import dataclasses
 
 from benchmarks.harness.checks import Lists, wrong_numbers
 from benchmarks.harness.environments import PEER, folder_of
-from training.command.checks import COUNT, no_folder, wrong_fields
-from training.command.settings import setting
+from training.command.checks import no_folder
+from training.command.settings import COUNT, setting, wrong_fields
 from training.command.without_keras import method_names
 
 SIZES = {"num_layers": 4, "num_heads": 4, "hidden_dim": 256, "intermediate_dim": 1024}

@@ -12,10 +12,10 @@ import tomllib
 from docs.generate import docstrings
 from docs.generate.links import Links
 from training import __main__ as commands
-from training.command import config_file, shell
-from training.command.kinds import kind_of
-from training.command.tables import table
-from training.command.tasks import tasks_in
+from training.command import shell
+from training.command.report import table
+from training.command.settings import config_names, config_path, kind_of
+from training.command.shell import tasks_in
 from training.study import study
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -304,8 +304,8 @@ def _named_settings(command):
     """Returns what each file of named settings says, for a command that takes them."""
     fields = {field.name for field in dataclasses.fields(command.settings())}
     parts = ["`--config NAME` reads options from a file; the command line wins over it."]
-    for name in config_file.names():
-        path = config_file.find(name)
+    for name in config_names():
+        path = config_path(name)
         values = tomllib.loads(path.read_text(encoding="utf-8"))
         if not values.keys() <= fields:
             continue

@@ -2,7 +2,7 @@
 
 import pathlib
 
-from training.command.tables import table
+from training.command.report import table
 from training.studies.papers.definition import SCALES, find, names
 from training.studies.papers.plan import hours_text, make_plan, nominal_device
 from training.studies.papers.settings import Settings

@@ -20,13 +20,11 @@ from matplotlib.figure import Figure
 
 from keras_tupe import positions
 from keras_tupe.analysis import mean_attention_scores, name_patterns, remove_row_constants
-from training.command.checks import COUNT, no_folder, wrong_fields
+from training.command.checks import no_folder
 from training.command.folder_lock import FolderLock
-from training.command.pictures import save
-from training.command.report_files import replaced_file, replaced_text
-from training.command.settings import parse, setting
+from training.command.report import replaced_file, replaced_text, save, table
+from training.command.settings import COUNT, parse, setting, wrong_fields
 from training.command.shell import sentences
-from training.command.tables import table
 from training.command.without_keras import method_names as all_names
 from training.draw.drawings import patterns_of_scores, telling_logits
 from training.quickstart import data as quickstart_data

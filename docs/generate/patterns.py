@@ -5,7 +5,7 @@ import pathlib
 
 from docs.generate.fill import fill
 from keras_tupe import attention_patterns, positions
-from training.command.tables import table
+from training.command.report import table
 
 ROOT = pathlib.Path(__file__).parents[2]
 TOKENS, CELL = 16, 14  # of a picture, in tokens and pixels

@@ -7,7 +7,7 @@ import json
 from docs.generate import docstrings, public_names
 from docs.generate.links import Links
 from keras_tupe.positions import PositionMethod
-from training.command.tables import table
+from training.command.report import table
 
 FEWEST = 5  # names of a room that make a group of their own
 _KINDS = {"class": "Classes", "function": "Functions", "data": "Constants"}

@@ -6,8 +6,8 @@ import pathlib
 from docs.generate import docstrings
 from docs.generate.fill import fill
 from keras_tupe.trunk.config import TrunkConfig
-from training.command.checks import option
-from training.command.tables import table
+from training.command.report import table
+from training.command.settings import option
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAGE = "guides/pretraining.md"

@@ -2,7 +2,7 @@
 
 import re
 
-from training.command.durations import duration
+from training.command.report import duration
 
 NOTHING = "-"
 _FIELD = re.compile(r"\{([^{}]*)\}")

@@ -4,7 +4,7 @@ import re
 
 from docs.results.fields import lookup
 from training.__main__ import MOVED
-from training.command.durations import duration
+from training.command.report import duration
 
 _WIDTH = 88
 # What commands were called when they were recorded -> what is typed today.

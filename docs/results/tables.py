@@ -4,7 +4,7 @@ import pathlib
 import re
 
 from docs.results.fields import filled, lookup, matches, parts, step
-from training.command import tables
+from training.command import report as tables
 
 _UNBROKEN = "\N{NO-BREAK SPACE}"  # numbers stay on one line, and a wide table scrolls
 _OPTIONS = ("rows", "where", "sort", "with", "base")

@@ -28,7 +28,7 @@ from keras_tupe.data.corpus.sources import find_sources, read_source
 from keras_tupe.data.rows.json_record import write_sealed_json
 from keras_tupe.trainer import strategies
 from keras_tupe.trainer.checkpoints import Checkpoints
-from training.pretrain.saver import Saver
+from training.pretrain.loop import Saver
 
 _TEXT = "The cat sat.\nIt was grey.\n\nAnother document, of one line.\n"
 _WIKI = '<doc id="1" url="u" title="t">\nA title\n\nSome text.\n</doc>\n{"text": "x"}\n'

@@ -16,9 +16,9 @@ from fuzz_engine import Reader
 from keras_tupe.data import find_sources
 from keras_tupe.export.folder import write_card
 from training import compare
-from training.command import config_file
 from training.command import grid as command_grid
 from training.command import log as pretrain_log
+from training.command.settings import read_config
 from training.draw import sources
 from training.finetune.seq2seq.pairs import read_pairs
 from training.finetune.squad import runs as finetune_squad_run
@@ -88,7 +88,7 @@ def _read_log(folder):
 
 def _read_config(folder):
     fields = [field for field in dataclasses.fields(Settings) if "help" in field.metadata]
-    _, problems = config_file.read(str(folder / "own.toml"), fields)
+    _, problems = read_config(str(folder / "own.toml"), fields)
     _all_received(problems)
 
 

@@ -20,10 +20,9 @@ import sys
 
 os.environ.setdefault("JAX_ENABLE_X64", "1")  # else JAX turns float64 into float32
 
-from training.command.kinds import nearest
-from training.command.settings import parse, setting
+from training.command.report import table
+from training.command.settings import nearest, parse, setting
 from training.command.shell import FAILED, sentences
-from training.command.tables import table
 from training.command.without_keras import method_names, task_names
 
 _KINDS = {"METHOD": method_names, "TASK": task_names}  # what a file sets -> those of the package

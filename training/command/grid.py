@@ -14,8 +14,8 @@ from keras_tupe._json_file import read_json_object
 from keras_tupe._new_folder import new_folder
 from keras_tupe.data import write_json
 from keras_tupe.trainer import NonFiniteError
-from training.command.durations import duration
 from training.command.folder_lock import FolderLock
+from training.command.report import duration
 
 SETTINGS, METRICS, ORIGIN = "settings.json", "metrics.json", "origin.json"
 DIVERGED = "not_finite_at_step"  # the one metric of a run that diverged

@@ -22,7 +22,7 @@ LOG_COLUMNS = (
 VALID_COLUMNS = ("step", "tokens", "valid_loss", "valid_accuracy")
 _OF_OUTPUT = ("loss", "accuracy")  # of a model with several outputs, of each of them
 _KNOWN = ("tokens", "seconds")
-_COUNTS = (*_KNOWN, "tokens_per_second", "skipped_steps")
+_COUNTS = ("step", *_KNOWN, "tokens_per_second", "skipped_steps")
 _MOST = 2**63
 
 
@@ -51,9 +51,8 @@ class RunLog:
     """
 
     def __init__(self, folder, start_step, tensorboard=True, files=(LOG, VALID), outputs=()):
-        folder = pathlib.Path(folder)
+        self._folder = folder = pathlib.Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        self._folder = folder
         self._columns = {LOG: LOG_COLUMNS, VALID: valid_columns(outputs)}
         for name in files:
             _rewind(folder / name, self._columns[name], start_step)
@@ -66,28 +65,16 @@ class RunLog:
         return self
 
     def __exit__(self, *exception):
-        self.close()
+        if self._events is not None:
+            self._events.close()
 
     def train(self, **values):
-        """Writes a row of the training log.
-
-        Args:
-            **values: number for each of `LOG_COLUMNS`; `None` for what is not known.
-        """
+        """Writes a row of the training log: `LOG_COLUMNS`, `None` for what is not known."""
         self._write(LOG, values, "train")
 
     def valid(self, **values):
-        """Writes a row of the validation log.
-
-        Args:
-            **values: number for each of `valid_columns`.
-        """
+        """Writes a row of the validation log: `valid_columns`."""
         self._write(VALID, values, "valid")
-
-    def close(self):
-        """Closes TensorBoard's file; the others are never left open."""
-        if self._events is not None:
-            self._events.close()
 
     def _write(self, file_name, values, group):
         columns = self._columns[file_name]
@@ -101,25 +88,15 @@ class RunLog:
 
 
 def valid_columns(outputs=()):
-    """Returns the columns of a validation log.
-
-    Args:
-        outputs: names of the outputs of a model with several.
-    """
+    """Returns the columns of a validation log, of a model with these outputs if it has several."""
     return (*VALID_COLUMNS, *(f"{name}_{what}" for name in outputs for what in _OF_OUTPUT))
 
 
 def read_log(path):
-    """Returns the columns of a log, whole rows only.
+    """Returns the columns of the `log.csv` or `valid.csv` of a run, whole rows only.
 
-    Args:
-        path: `log.csv` or `valid.csv` of a run.
-
-    Returns:
-        Dictionary of column -> list of floats, `nan` where nothing was known.
-
-    Raises:
-        ValueError: if the file is not such a log, or is not there.
+    They are a dictionary of column -> list of floats, `nan` where nothing was known. A file that is
+    not such a log, or is not there, is a ValueError.
     """
     path = pathlib.Path(path)
     if path.name not in (LOG, VALID) or not path.is_file():
@@ -134,8 +111,9 @@ def read_log(path):
 class _Events:
     """A TensorBoard event file, or nothing where TensorFlow is not installed."""
 
+    _writer = None
+
     def __init__(self, folder, start_step):
-        self._writer = None
         try:
             import tensorflow as tf
         except ImportError:
@@ -152,11 +130,8 @@ class _Events:
         """Writes the known ones of a dictionary of numbers."""
         if self._writer is None:
             return
-        values = [
-            self._tf.Summary.Value(tag=name, simple_value=value)
-            for name, value in scalars.items()
-            if value is not None
-        ]
+        known = {name: value for name, value in scalars.items() if value is not None}
+        values = [self._tf.Summary.Value(tag=name, simple_value=x) for name, x in known.items()]
         self._record(step=step, summary=self._tf.Summary(value=values))
         self._writer.flush()
 
@@ -216,14 +191,11 @@ def _text(value):
 
 
 def _is_cell(text, column):
+    """Whether a log may hold a text: a loss may be NaN or infinite, a count may not."""
+    if text == "":
+        return column not in ("step", *_KNOWN)
     try:
-        if column == "step":
-            return text.isascii() and text.isdigit() and int(text) < _MOST
-        return (text == "" and column not in _KNOWN) or _is_value(float(text), column)
+        is_count = column not in _COUNTS or 0 <= float(text) < _MOST
+        return is_count and (column != "step" or (text.isascii() and text.isdigit()))
     except ValueError:
         return False
-
-
-def _is_value(value, column):
-    """Whether a log may hold a number: a loss may be NaN or infinite, a count may not."""
-    return column not in _COUNTS or 0 <= value < _MOST

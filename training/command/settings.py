@@ -1,19 +1,46 @@
-"""The command line of a script, made from its dataclass of settings."""
+"""Settings of a command: a dataclass, from which command line, TOML and help follow."""
 
 import argparse
 import dataclasses
+import difflib
+import glob
+import math
+import os
+import pathlib
+import tomllib
 
-from training.command import config_file
-from training.command.kinds import kind_of, nearest, values_of
 from training.command.quiet import quiet_tensorflow
 from training.command.shell import WRONG
 
 COMMAND_LINE = "command line"
+CONFIGS = pathlib.Path(__file__).parents[1] / "configs"
+NONE = "none"  # how a number that may be missing is taken back where a file gives one
+
+# (what is expected, whether a value is that). All refuse nan and infinity.
+COUNT = ("an integer >= 1", lambda value: value >= 1)
+COUNT_OR_ZERO = ("an integer >= 0", lambda value: value >= 0)
+POSITIVE = ("a number above 0", lambda value: 0 < value < math.inf)
+NOT_NEGATIVE = ("a number >= 0", lambda value: 0 <= value < math.inf)
+SHARE = ("from 0 to below 1", lambda value: 0 <= value < 1)
+RATE = ("above 0 and at most 1", lambda value: 0 < value <= 1)
+
+_PHRASES = {
+    bool: "true or false",
+    int: "an integer",
+    float: "a number",
+    str: "a text",
+    tuple: "a list of texts",
+}
+_MAX_INTEGER = 2**63  # of TOML; Python's parser has no limit
+_SHOWN = 100  # characters of what is told of an unknown key
 # of a parser that keeps the words as they are, and nothing about what is not given
 _FORM = {
     "formatter_class": argparse.RawDescriptionHelpFormatter,
     "argument_default": argparse.SUPPRESS,
 }
+
+
+# === Fields ===
 
 
 def setting(
@@ -38,8 +65,8 @@ def setting(
         each: whether, besides, every text has the option written before it.
         by_commas: whether a text is a list, as one text by commas; the command line takes spaces
             too.
-        rule: what it must be, in words, and a function of a value -> whether it is that, see
-            `training.command.checks`.
+        rule: what it must be, in words, and a function of a value -> whether it is that, such as
+            `COUNT`.
         one_of: names, of which it must be one.
         counts: whether what comes out depends on it, so that a run cannot be gone on with by
             another value, see `counting`.
@@ -58,8 +85,91 @@ def setting(
 def counting(settings):
     """Returns the settings that what comes out depends on, a dictionary."""
     values = dataclasses.asdict(settings)
-    counted = [field.name for field in _fields(settings) if field.metadata["counts"]]
-    return {name: values[name] for name in counted}
+    return {field.name: values[field.name] for field in _fields(settings) if _of(field, "counts")}
+
+
+def wrong_fields(settings):
+    """Returns a dictionary: name of each setting that is not what its field says -> a sentence."""
+    found = {}
+    for field in _fields(settings):
+        name, value = field.name, getattr(settings, field.name)
+        rule, names = _of(field, "rule"), _of(field, "one_of")
+        shown = name.upper() if _of(field, "positional") else option(name)
+        if value is None:
+            continue
+        if names is not None and value not in names:
+            near = f"the nearest is {nearest(value, names)!r}"
+            found[name] = f"{shown} must be one of {[*names]}; {near}. Received: {value!r}"
+        elif rule is not None and not rule[1](value):
+            found[name] = f"{shown} must be {rule[0]}. Received: {value}"
+    return found
+
+
+def option(name):
+    """Returns how a setting is written on the command line.
+
+    Example:
+        >>> option("batch_size")
+        '--batch-size'
+    """
+    return "--" + name.replace("_", "-")
+
+
+def nearest(name, known):
+    """Returns which of the known names is the most like `name`."""
+    return difflib.get_close_matches(str(name), list(known), n=1, cutoff=0)[0]
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """What a setting may be."""
+
+    type: type  # `bool`, `int`, `float`, `str` or `tuple` (of texts)
+    optional: bool = False  # whether it is a number that may be `None`, written as "none"
+
+    def __str__(self):
+        return _PHRASES[self.type] + (f", or {NONE}" if self.optional else "")
+
+    def from_text(self, text):
+        """Returns the value of a word of the command line; a ValueError if it is another kind."""
+        return None if self.optional and text == NONE else self.type(text)
+
+    def from_toml(self, value):
+        """Returns the value of a TOML entry; a ValueError if it is another kind.
+
+        Integers are numbers; nothing else is converted.
+        """
+        if self.optional and value == NONE:
+            return None
+        allowed = {float: (int, float), tuple: list}.get(self.type, self.type)
+        if not isinstance(value, allowed) or (isinstance(value, bool) and self.type is not bool):
+            raise ValueError(f"not {self}")
+        if self.type is tuple and not all(isinstance(item, str) for item in value):
+            raise ValueError(f"not {self}")
+        return self.type(value)
+
+
+def kind_of(field):
+    """Returns the `Kind` of a dataclass field: of its default, or of its annotation if `None`."""
+    found = type(field.default)
+    if field.default is None:
+        found = next(kind for kind in (int, float, str) if kind.__name__ in str(field.type))
+    return Kind(found, optional=found in (int, float) and "None" in str(field.type))
+
+
+def _of(field, name):
+    return field.metadata.get(name)
+
+
+def _fields(settings):
+    return [field for field in dataclasses.fields(settings) if "help" in field.metadata]
+
+
+def _is_list(field):
+    return isinstance(field.default, tuple) or _of(field, "by_commas")
+
+
+# === Command line ===
 
 
 def parse(settings_class, arguments=None, description=None, name=None):
@@ -102,14 +212,8 @@ def parse(settings_class, arguments=None, description=None, name=None):
 def read(settings_class, words):
     """Returns the settings that words of a command line ask for, and what is wrong with the words.
 
-    Nothing is printed, the program goes on, and `problems()` of the settings is not called.
-
-    Args:
-        settings_class: as in `parse`.
-        words: list of strings.
-
-    Returns:
-        The settings, `None` if the words cannot be told apart, and a list of sentences.
+    Nothing is printed, the program goes on, and `problems()` of the settings is not called. The
+    settings are `None` if the words cannot be told apart.
     """
     parser = _Quiet(add_help=False, **_FORM)
     _add_options(parser, settings_class)
@@ -125,35 +229,30 @@ class _Quiet(argparse.ArgumentParser):
 
 
 def _read(settings_class, parser, arguments):
-    fields = _fields(settings_class)
-    options = {field.name for field in fields}
+    fields, given = _fields(settings_class), {}
     namespace, unknown = parser.parse_known_args(arguments)
     problems = _unknown_options(unknown, fields)
-    given = {}
     for field in fields:
         if hasattr(namespace, field.name):
             value = getattr(namespace, field.name)
             try:
                 given[field.name] = _value(field, value)
             except ValueError:
-                problems.append(f"{_option(field)} must be {kind_of(field)}. Received: {value!r}")
+                problems.append(
+                    f"{option(field.name)} must be {kind_of(field)}. Received: {value!r}"
+                )
     from_file = {}
     if "config" in given:
         allowed = [field for field in fields if field.name != "config"]
-        from_file, mistakes = config_file.read(given["config"], allowed)
+        from_file, mistakes = read_config(given["config"], allowed)
         problems += mistakes
     values = {**from_file, **given}
-    sources = dict.fromkeys(from_file, given.get("config"))
-    sources |= dict.fromkeys(given, COMMAND_LINE)
+    sources = dict.fromkeys(from_file, given.get("config")) | dict.fromkeys(given, COMMAND_LINE)
     if hasattr(settings_class, "fitted"):
         values = settings_class.fitted(values, from_file, sources)
-    if "given" in {field.name for field in dataclasses.fields(settings_class)} - options:
+    if any(field.name == "given" for field in dataclasses.fields(settings_class)):
         values["given"] = sources
     return settings_class(**values), problems
-
-
-def _fields(settings_class):
-    return [field for field in dataclasses.fields(settings_class) if "help" in field.metadata]
 
 
 def _add_options(parser, settings_class):
@@ -165,51 +264,197 @@ def _add_options(parser, settings_class):
         kind = {}
         if isinstance(field.default, bool):
             kind = {"action": argparse.BooleanOptionalAction}
-        elif field.metadata.get("each"):
+        elif _of(field, "each"):
             kind = {"action": "append"}
         elif _is_list(field):
             kind = {"nargs": "+", "action": "extend"}
-        names, place = [_option(field)], {"dest": field.name}
-        if field.metadata.get("positional"):
-            names, place = [field.name], {"nargs": "?", "metavar": field.name.upper()}
+        name, place = option(field.name), {"dest": field.name}
+        if _of(field, "positional"):
+            name, place = field.name, {"nargs": "?", "metavar": field.name.upper()}
             if _is_list(field):
                 place, kind = {**place, "nargs": "*"}, {}
-        parser.add_argument(
-            *names,
-            default=argparse.SUPPRESS,
-            help=field.metadata["help"] + default,
-            **place,
-            **kind,
-        )
-
-
-def _option(field):
-    return "--" + field.name.replace("_", "-")
-
-
-def _is_list(field):
-    return isinstance(field.default, tuple) or field.metadata.get("by_commas", False)
+        shown = field.metadata["help"] + default
+        parser.add_argument(name, default=argparse.SUPPRESS, help=shown, **place, **kind)
 
 
 def _value(field, given):
     if isinstance(given, bool):
         return given
-    if field.metadata.get("by_commas"):
+    if _of(field, "by_commas"):
         return ",".join(given)
     if isinstance(given, list):
-        return tuple(given) if field.metadata.get("texts") else values_of(given)
+        return tuple(given) if _of(field, "texts") else values_of(given)
     return kind_of(field).from_text(given)
 
 
 def _unknown_options(words, fields):
     """Returns a sentence for each option that there is not; its values are not mistakes too."""
-    options = [_option(field) for field in fields if not field.metadata.get("positional")]
-    options.append("--help")
+    options = [option(field.name) for field in fields if not _of(field, "positional")]
     found = []
     for word in words:
         if word.startswith("--"):
-            near = nearest(word.split("=")[0], options)
+            near = nearest(word.split("=")[0], [*options, "--help"])
             found.append(f"unrecognized arguments: {word}; the nearest option is {near}.")
         elif not found:
             found.append(f"unrecognized arguments: {word}; options start with --.")
     return found
+
+
+def values_of(words):
+    """Returns the values of a list that is written by spaces, by commas, or both; a tuple.
+
+    A comma inside of brackets or double quotes is a part of its value, and so are all commas of a
+    word that is a path, or a pattern of paths, of something that is there.
+
+    Example:
+        >>> values_of(["absolute,tupe_r", "t5", 'mine:sizes=[2,3]:name="a,b",rope'])
+        ('absolute', 'tupe_r', 't5', 'mine:sizes=[2,3]:name="a,b"', 'rope')
+    """
+    found = []
+    for word in words:
+        found += [word] if "," not in word or _is_path(word) else _cut(word)
+    return tuple(found)
+
+
+def _is_path(word):
+    file = word.split(":")[0]  # that of a method has options behind it
+    return os.path.exists(file) or (glob.has_magic(word) and bool(glob.glob(word, recursive=True)))
+
+
+def _cut(word):
+    """Returns the parts of a word between the commas that are not inside of a value."""
+    parts, depth, quoted = [""], 0, False
+    for letter in word:
+        quoted ^= letter == '"'
+        depth += (letter in "[{(") - (letter in "]})") if not quoted else 0
+        if letter == "," and not quoted and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part for part in parts if part] or [word]
+
+
+def words(settings, always=()):
+    """Returns the shortest command line of settings; those named `always` are written anyway."""
+    named, positional = {}, []
+    for field in _fields(settings):
+        value = getattr(settings, field.name)
+        if value == field.default and field.name not in always:
+            continue
+        if _of(field, "positional"):
+            positional += map(str, value if isinstance(value, tuple) else [value])
+        else:
+            named[field.name] = value
+    return positional + option_words(named)
+
+
+def option_words(values):
+    """Returns options of a command line, a list of strings, of a dictionary of settings.
+
+    Example:
+        >>> option_words({"max_steps": 3, "fast": False, "rates": [1, 2], "length": None})
+        ['--max-steps', '3', '--no-fast', '--rates', '1', '2', '--length', 'none']
+    """
+    found = []
+    for name, value in values.items():
+        if isinstance(value, bool):
+            found.append(option(name if value else f"no_{name}"))
+        else:
+            several = value if isinstance(value, list | tuple) else [value]
+            found += [option(name), *(NONE if one is None else str(one) for one in several)]
+    return found
+
+
+# === Files of named settings ===
+
+
+def config_names(command=None):
+    """Returns the names of the TOML files of the package, sorted: of a command, or all.
+
+    Each file's comment shows the command that reads it.
+    """
+    paths = sorted(CONFIGS.glob("*.toml"), key=lambda path: path.stem)
+    return [path.stem for path in paths if command is None or _is_for(path, command)]
+
+
+def _is_for(path, command):
+    line, name = f"python -m training.{command} ", f"--config {path.stem} "
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return any(text.startswith("#") and line in text and name in text for text in lines)
+
+
+def config_path(config):
+    """Returns the path of one of `config_names()`, or of a `.toml` file that must be there."""
+    names, path = config_names(), pathlib.Path(config)
+    if config in names:
+        return CONFIGS / f"{config}.toml"
+    if path.suffix != ".toml":
+        raise ValueError(
+            f"--config must be one of {names} or the path of a .toml file; the nearest is "
+            f"{nearest(config, names)!r}. Received: {config!r}"
+        )
+    if not path.is_file():
+        raise ValueError(f"--config names a file that does not exist. Received: {config!r}")
+    return path
+
+
+def read_config(config, fields):
+    """Returns what a `--config` says of some fields, by name, and a sentence for each mistake."""
+    try:
+        path = config_path(config)
+    except ValueError as error:
+        return {}, [str(error)]
+    try:
+        entries = read_toml(path)
+    except (OSError, ValueError) as error:
+        return {}, [f"--config must be a readable TOML file: {error}. Received: {config!r}"]
+    return read_settings(entries, {field.name: field for field in fields}, path.name)
+
+
+def read_settings(entries, known, place):
+    """Returns the right values of a TOML table by name, and a sentence for each mistake.
+
+    The fields that are `known` are a dictionary by name; sentences call the table by its `place`.
+    """
+    values, found = {}, unknown_keys(entries, known, place)
+    for key in filter(known.__contains__, entries):
+        kind = kind_of(known[key])
+        try:
+            values[key] = kind.from_toml(entries[key])
+        except (ValueError, OverflowError):  # an integer may be beyond all floats
+            found.append(f"{key} in {place} must be {kind}. Received: {entries[key]!r}")
+    return values, found
+
+
+def unknown_keys(entries, known, place):
+    """Returns a sentence for each key of a TOML table that is not among the known ones."""
+    return [
+        f"{place} has an unknown key, {key!r}; the nearest known key is {nearest(key, known)!r}. "
+        f"Received: {shown if len(shown) < _SHOWN else key}"
+        for key, shown in ((key, f"{key}={entries[key]!r}") for key in entries)
+        if key not in known
+    ]
+
+
+def read_toml(path):
+    """Returns the dictionary in a TOML file, which anybody may have written.
+
+    What is no TOML in UTF-8, is nested too deeply, or has a number that is infinite, not a number,
+    or an integer beyond 64 bits is a ValueError.
+    """
+    try:
+        entries = tomllib.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+        _check_numbers(entries)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    return entries
+
+
+def _check_numbers(value):
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            _check_numbers(item)
+    elif isinstance(value, int) and not -_MAX_INTEGER <= value < _MAX_INTEGER:
+        raise ValueError("it has an integer beyond 64 bits")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"it has a number that is not finite, {value}")

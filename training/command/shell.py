@@ -9,8 +9,11 @@ All commands end with the same codes:
     143  stopped by SIGTERM
 """
 
+import ast
 import contextlib
+import difflib
 import errno
+import importlib
 import shlex
 import signal
 import sys
@@ -20,13 +23,7 @@ _FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def command_of(name, arguments, package="training"):
-    """Returns the command line, for the record.
-
-    Args:
-        name: name of the command, such as `pretrain`.
-        arguments: list of words, or `None` for those of this process.
-        package: where the command is.
-    """
+    """Returns the command line, for the record; `None` stands for the words of this process."""
     words = sys.argv[1:] if arguments is None else arguments
     return shlex.join(["python", "-m", f"{package}.{name}", *map(str, words)])
 
@@ -38,15 +35,12 @@ def end_cleanly_on_sigterm():
 
 @contextlib.contextmanager
 def sentences(name, when_stopped, when_full=None):
-    """Ends the process with what an error says, without a traceback.
+    """Ends the process with what an error says, without a traceback, and the codes of this module.
 
     Args:
         name: name of the command; every line begins with it.
         when_stopped: what to say after Ctrl-C.
         when_full: what to say where the disk is full, if not what the system says.
-
-    Raises:
-        SystemExit: from `with`, with the codes of this module.
     """
     try:
         yield
@@ -59,3 +53,46 @@ def sentences(name, when_stopped, when_full=None):
     except KeyboardInterrupt as error:
         print(f"{name}: stopped. {when_stopped}", file=sys.stderr, flush=True)
         sys.exit(128 + getattr(error, "signal", signal.SIGINT))
+
+
+# === Commands of several tasks: `keras-tupe NAME TASK ...`, each a file of the folder `tasks` ===
+
+
+def tasks_in(folder):
+    """Returns the tasks in the folder of a room: name -> its help."""
+    return docstrings_of((folder / "tasks").glob("[!_]*.py"))
+
+
+def docstrings_of(paths):
+    """Returns the docstrings of Python files by their names, sorted; nothing is imported."""
+    return {
+        path.stem: ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+        for path in sorted(paths)
+    }
+
+
+def refuse(name, sentence):
+    """Ends a command with what is wrong with its words."""
+    print(f"{name}: {sentence}", file=sys.stderr)
+    sys.exit(WRONG)
+
+
+def chosen(command, folder, description, arguments=None):
+    """Returns `(name, module, other words)` of the task that a command line begins with.
+
+    The docstring of a task's file is its help, and its `Settings` are the options. The program ends
+    after `--help`, which begins with `description`, and where there is no such task.
+    """
+    words = list(map(str, sys.argv[1:] if arguments is None else arguments))
+    known = tasks_in(folder)
+    if words[:1] and words[0] in ("--help", "-h"):
+        lines = [f"    {name:10}{text.splitlines()[0]}" for name, text in known.items()]
+        print(f"usage: {command} TASK ... | TASK --help\n\n{description}\n\nTasks:\n")
+        print("\n".join(lines))
+        sys.exit(0)
+    if not words or words[0] not in known:
+        near = difflib.get_close_matches(words[0], known, 1, 0) if words else []
+        hint = f"; the nearest is {near[0]!r}" if near else ""
+        received = " ".join(words) or "none"
+        refuse(command, f"TASK must be one of {[*known]}{hint}. Received: {received}")
+    return words[0], importlib.import_module(f"training.{command}.tasks.{words[0]}"), words[1:]

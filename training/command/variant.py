@@ -5,7 +5,7 @@ import hashlib
 import json
 import re
 
-from training.command.kinds import nearest
+from training.command.settings import nearest
 from training.command.without_keras import method_names, without_keras
 
 with without_keras():
@@ -16,17 +16,11 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.,=+-]")
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """A positional method and what of it differs from its defaults.
-
-    Attributes:
-        position: name of the method.
-        options: what was set of the method's options, a dictionary.
-        file: path of the Python file that defines the method, `None` if the package does.
-    """
+    """A positional method and what of it differs from its defaults."""
 
     position: str
-    options: dict = dataclasses.field(default_factory=dict)
-    file: str | None = None
+    options: dict = dataclasses.field(default_factory=dict)  # what was set of the method's options
+    file: str | None = None  # path of the Python file that defines it, if the package does not
 
     @property
     def text(self):
@@ -99,11 +93,8 @@ def parse(text):
                 f"Received: {word!r} in {text!r}"
             )
         if key not in method.options:
-            hint = (
-                f"the nearest is {nearest(key, method.options)!r}"
-                if method.options
-                else "it has none"
-            )
+            near = method.options and nearest(key, method.options)
+            hint = f"the nearest is {near!r}" if near else "it has none"
             raise ValueError(f"{name} has no option {key!r}; {hint}. Received: {text!r}")
         options[key] = _value(value)
     return Variant(name, options, file)

@@ -71,14 +71,7 @@ def version():
 
 
 def method_names():
-    """Returns the names of the positional methods, sorted: those of the package's files.
-
-    Where the package is imported, the methods of files that were loaded are among them.
-    """
-    if _NAME in sys.modules:
-        from keras_tupe import positions
-
-        return sorted(positions.METHODS)
+    """Returns the names of the positional methods, sorted, with those whose files were loaded."""
     return _names_in("positions")
 
 
@@ -89,17 +82,17 @@ def objective_names():
 
 def pattern_names():
     """Returns the names of the attention patterns, sorted: as `method_names`."""
-    if _NAME in sys.modules:
-        from keras_tupe import attention_patterns
-
-        return sorted(attention_patterns.PATTERNS)
     return _names_in("attention_patterns")
 
 
 def task_names():
-    """Returns the names of the tasks, sorted: those of the package's files."""
+    """Returns the names of the tasks, sorted."""
     return _names_in("tasks")
 
 
 def _names_in(room):
+    """Returns the names of the records of a room; where it is not imported, those of its files."""
+    registry = getattr(sys.modules.get(f"{_NAME}.{room}"), "REGISTRY", None)
+    if registry is not None:
+        return sorted(registry.records)
     return sorted(file.stem for file in (package_folder() / room).glob("[!_]*.py"))

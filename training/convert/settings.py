@@ -2,8 +2,7 @@
 
 import dataclasses
 
-from training.command.checks import COUNT, COUNT_OR_ZERO, option, wrong_fields
-from training.command.settings import setting
+from training.command.settings import COUNT, COUNT_OR_ZERO, option, setting, wrong_fields
 from training.command.without_keras import method_names, without_keras
 from training.presets.checks import wrong_new_folder
 

@@ -3,8 +3,7 @@
 import pathlib
 
 from keras_tupe._json_file import read_json_object
-from training.command.report_files import replaced_file
-from training.command.tables import table
+from training.command.report import replaced_file, table
 from training.demo.knowledge import Knowledge
 from training.demo.sentences import BLANKS, QUESTIONS, SENTENCES, shuffled
 from training.demo.settings import PRESET

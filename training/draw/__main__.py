@@ -11,9 +11,9 @@ first block, tables of weights by distance, and, of a text, attention scores ave
 text's paragraphs. Each head gets the name of its pattern, see `keras_tupe.analysis`.
 """
 
+from training.command.report import table
 from training.command.settings import parse
 from training.command.shell import sentences
-from training.command.tables import table
 from training.draw.settings import Settings
 
 OF_CLS = "[CLS]: the share of the words' attention that it receives, and of its own that it gives:"
@@ -24,7 +24,7 @@ def main(arguments=None):
     """Runs the command line."""
     settings = parse(Settings, arguments, __doc__, "draw")
     with sentences("draw", "Pictures that are there are whole."):
-        from training.draw.work import draw
+        from training.draw.drawings import draw
 
         drawings = draw(settings)
     rows = [[drawing.file, *row] for drawing in drawings for row in drawing.rows]

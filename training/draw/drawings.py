@@ -1,6 +1,7 @@
-"""The drawings of an encoder, computed before anything is written."""
+"""The drawings of encoders, all computed before anything is written."""
 
 import dataclasses
+import pathlib
 from collections.abc import Callable
 
 import numpy as np
@@ -15,8 +16,11 @@ from keras_tupe.analysis import (
     seen_keys,
     toeplitz_energy,
 )
-from training.draw.distance_tables import draw_channels, draw_tables
-from training.draw.heads import draw_logits, draw_scores
+from training.command.folder_lock import FolderLock
+from training.command.report import replaced_file
+from training.draw import sources
+from training.draw.pictures import draw_channels, draw_logits, draw_scores, draw_tables
+from training.draw.settings import LENGTH
 
 REPEATED_TOKENS = 64
 SMALLEST_SCORE = 1e-9  # its logarithm stands for a score of zero
@@ -34,20 +38,43 @@ class Drawing:
     cls_rows: list = dataclasses.field(default_factory=list)
 
 
+def draw(settings):
+    """Makes all pictures that are asked for, then writes them; returns the `Drawing`s."""
+    drawings, folder = _drawings(settings), pathlib.Path(settings.out)
+    with FolderLock(folder, "draw"):
+        for drawing in drawings:
+            replaced_file(folder / drawing.file, drawing.write)
+    return drawings
+
+
+def _drawings(settings):
+    names = {name: sources.load_method(name) for name in settings.methods}
+    files = {name for name in names if name.endswith(".py")}
+    figures = {"channels": settings.channels, "mean_heads": settings.mean_heads}
+    if settings.model is None:
+        length, found = settings.length or LENGTH, []
+        origin = f"at initialization ({settings.size}, seed {settings.seed})"
+        for argument, name in names.items():
+            with sources.blaming(files & {argument}):
+                encoder = sources.initial_encoder(name, settings.size, length, settings.seed)
+                found += drawings_of(encoder, length, origin, **figures)
+        return found
+    encoder = sources.saved_encoder(settings.model, list(names.values()))
+    length = settings.length or min(LENGTH, encoder.max_sequence_length)
+    origin = f"preset {'/'.join(pathlib.Path(settings.model).resolve().parts[-2:])}"
+    text = None
+    if settings.text:
+        text = sources.tokenize(settings.model, sources.read_texts(settings.text), length)
+    with sources.blaming(files):
+        return drawings_of(encoder, length, origin, text, **figures)
+
+
 def drawings_of(backbone, length, origin, text=None, channels=False, mean_heads=False):
-    """Returns the pictures of an encoder, a list of `Drawing`.
+    """Returns the pictures of a `TupeBackbone`, a list of `Drawing`; a ValueError if there is none.
 
-    Args:
-        backbone: a `TupeBackbone`.
-        length: number of tokens of the position logits, [CLS] included.
-        origin: where the weights are from, for the titles.
-        text: optional triple of ids, padding mask and tokens, see `training.draw.sources.tokenize`.
-        channels: whether the vectors by distance of the first head are drawn, as in Fig. 4 of Huang
-            et al. 2020.
-        mean_heads: whether, of a text, the mean over the heads is drawn, as in their Fig. 5.
-
-    Raises:
-        ValueError: if there is nothing to draw.
+    Position logits are of `length` tokens, [CLS] included. The `origin` of the weights is for the
+    titles; a `text` is ids, padding mask and tokens, see `training.draw.sources.tokenize`;
+    `channels` and `mean_heads` are as the settings.
     """
     name = backbone.position
     found = [_logits(backbone, length, origin), _tables(backbone, origin)]

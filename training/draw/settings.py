@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from training.command.checks import COUNT_OR_ZERO, no_folder, wrong_fields
-from training.command.settings import setting
+from training.command.checks import no_folder
+from training.command.settings import COUNT_OR_ZERO, setting, wrong_fields
 from training.command.without_keras import without_keras
 
 with without_keras():

@@ -8,13 +8,7 @@ import pathlib
 import keras
 import numpy as np
 
-from keras_tupe import (
-    SIZES,
-    TupeBackbone,
-    TupeTextClassifierPreprocessor,
-    TupeTokenizer,
-    positions,
-)
+from keras_tupe import SIZES, TupeBackbone, TupeTextClassifierPreprocessor, TupeTokenizer, positions
 
 MOST_TEXTS = 64
 VOCABULARY = 256

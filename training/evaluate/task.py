@@ -6,9 +6,8 @@ import itertools
 import os
 import pathlib
 
-from training.command.checks import wrong_fields
-from training.command.settings import setting
-from training.command.tables import table
+from training.command.report import table
+from training.command.settings import setting, wrong_fields
 from training.presets.checks import measurement_problems
 
 RESULTS = "results.json"
@@ -95,7 +94,7 @@ def evaluate(task, name, settings, command):
     from keras_tupe._commit import commit
     from keras_tupe.data import write_json
     from training.command.folder_lock import FolderLock
-    from training.command.report_files import replaced_picture
+    from training.command.report import replaced_picture
     from training.machine.kind import machine_kind
 
     out, is_one = pathlib.Path(settings.out), len(settings.presets) == 1

@@ -22,7 +22,7 @@ def main(arguments=None):
     settings = parse(Settings, arguments, __doc__, "export")
     end_cleanly_on_sigterm()
     with sentences("export", "Nothing was written."):
-        from training.export.work import make
+        from training.export.exported import make
 
         make(settings, command_of("export", arguments))
 

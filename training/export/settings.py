@@ -3,8 +3,7 @@
 import dataclasses
 import os
 
-from training.command.checks import COUNT, NOT_NEGATIVE, wrong_fields
-from training.command.settings import setting
+from training.command.settings import COUNT, NOT_NEGATIVE, setting, wrong_fields
 from training.presets.checks import is_seq2seq, wrong_new_folder
 
 FORMATS = ("savedmodel", "onnx", "litert")

@@ -12,10 +12,9 @@ are in `keras-tupe finetune TASK --help`.
 
 import pathlib
 
-from training.command.report_files import names_of
+from training.command.report import names_of
 from training.command.settings import parse
-from training.command.shell import command_of, sentences
-from training.command.tasks import chosen
+from training.command.shell import chosen, command_of, sentences
 
 
 def main(arguments=None):

@@ -4,7 +4,7 @@ import dataclasses
 import math
 import statistics
 
-from training.command.tables import table
+from training.command.report import table
 
 
 def table_of_seeds(seeds, columns, **others):
@@ -49,7 +49,7 @@ def draw_panels(path, panels, title=None, size=(4.4, 3.6)):
     """Draws `Panel`s, three in a row at most, with the legend in the first; `size` in inches."""
     from matplotlib.figure import Figure
 
-    from training.command.pictures import save
+    from training.command.report import save
 
     columns = min(len(panels), 3)
     rows = math.ceil(len(panels) / columns)

@@ -3,17 +3,16 @@
 import dataclasses
 import os
 
-from training.command.checks import (
+from training.command.checks import not_there, uneven_micro_batches, wrong_out
+from training.command.settings import (
     COUNT,
     NOT_NEGATIVE,
     POSITIVE,
     SHARE,
-    not_there,
-    uneven_micro_batches,
+    counting,
+    setting,
     wrong_fields,
-    wrong_out,
 )
-from training.command.settings import counting, setting
 from training.machine import settings as machine
 from training.presets.checks import preset_problems
 

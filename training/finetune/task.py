@@ -8,8 +8,7 @@ import numpy as np
 
 from keras_tupe.data import write_json
 from training.command import grid
-from training.command.durations import duration
-from training.command.report_files import replaced_picture, replaced_text
+from training.command.report import duration, replaced_picture, replaced_text
 from training.machine.kind import machine_kind
 from training.presets.folder import preset_digest
 

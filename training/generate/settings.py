@@ -2,8 +2,7 @@
 
 import dataclasses
 
-from training.command.checks import COUNT, COUNT_OR_ZERO, POSITIVE, RATE, wrong_fields
-from training.command.settings import setting
+from training.command.settings import COUNT, COUNT_OR_ZERO, POSITIVE, RATE, setting, wrong_fields
 from training.presets.checks import is_seq2seq, preset_problems
 
 SAMPLERS = ("greedy", "top_k", "top_p", "random", "beam")

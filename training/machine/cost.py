@@ -1,11 +1,13 @@
 """Cost of work: FLOPs by arithmetic, hours from what a device does, and the time left."""
 
 import dataclasses
+import json
+import statistics
+import subprocess
 
+from training.command.processes import words_of
 from training.command.variant import parse as parse_variant
 from training.command.without_keras import without_keras
-from training.machine.facts import machine_facts
-from training.machine.slowness import slowness
 
 with without_keras():
     from keras_tupe.models.sizes import SIZES
@@ -41,13 +43,23 @@ TWO_CORES = Device("two CPU cores, float32", 200e9, 0.45, 0.004, 12.0)
 def find_device(precision, peak_flops=None, utilisation=None):
     """Returns the `Device` that is found, and the kind of the machine, a dictionary.
 
-    Its peak and the start of a run are measured, with all else that the machine does now, unless
-    they are given.
-
-    Raises:
-        ValueError: if the device cannot be used.
+    Another process looks for it, so that it stays free for the runs; its peak is measured where it
+    is neither known nor given. A device that cannot be used is a ValueError.
     """
-    machine, peak = machine_facts(precision)
+    result = subprocess.run(
+        words_of("training.machine.kind", precision),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if result.returncode:
+        lines = result.stderr.strip().splitlines() or ["no reason given"]
+        raise ValueError(
+            "The device cannot be used; another program may have taken all of it. Received: "
+            f"{lines[-1]}"
+        )
+    machine, peak = json.loads(result.stdout.splitlines()[-1])
     like = TWO_CORES if machine["gpu"] is None else H200
     name = machine["gpu"] or f"{machine['cpu']}, {machine['cores']} cores"
     device = dataclasses.replace(
@@ -55,7 +67,6 @@ def find_device(precision, peak_flops=None, utilisation=None):
         name=f"{name}, {precision}",
         peak_flops=peak_flops or peak,
         utilisation=utilisation or like.utilisation,
-        start_seconds=slowness() * like.start_seconds,
     )
     return device, machine
 
@@ -90,14 +101,9 @@ def step_flops(settings, length, vocabulary_size):
 
 
 def training(settings, length, vocabulary_size, device, looks=0):
-    """Returns the cost of the steps of a run of pre-training, whatever its positional method.
+    """Returns the cost of the steps of a run of `training.pretrain`, whatever its method.
 
-    Args:
-        settings: a `Settings` of `training.pretrain`.
-        length: tokens per row.
-        vocabulary_size: number of tokens.
-        device: a `Device`.
-        looks: steps that validations are worth.
+    Rows have `length` tokens; validations are worth as many steps as `looks` says.
     """
     total = (settings.steps + looks) * step_flops(settings, length, vocabulary_size)
     seconds = device.seconds(total, settings.steps + looks)
@@ -120,8 +126,7 @@ def fine_tuning(size, position, device, tokens, rows, evaluated, batch_size):
         position: positional method, as on a command line.
         device: a `Device`.
         tokens: of a row, as wide as the batches are.
-        rows: that are trained on, each as often as it is.
-        evaluated: rows of the evaluation.
+        rows: that are trained on, each as often as it is; `evaluated` are tested.
         batch_size: rows of a step.
     """
     from keras_tupe import trainer
@@ -142,11 +147,9 @@ def _sizes(size):
 
 
 def slower(position, length):
-    """Returns the time of a step by that of `absolute`.
+    """Returns the time of a step by that of `absolute`, for rows of so many tokens.
 
-    Args:
-        position: positional method, as on a command line.
-        length: tokens per row; between 128 and 512 on a straight line, beyond them as there.
+    It is on a straight line between 128 and 512 tokens, and beyond them as there.
 
     Example:
         >>> slower("tupe_r", 512), slower("qkr_4:k=64", 512)
@@ -167,13 +170,9 @@ class TimeLeft:
         self.trained, self.tested = [], []  # seconds of whole trainings, of all tests of a model
 
     def seconds(self, num_trainings, num_tests):
-        """Returns the seconds that so many trainings, and tests of so many models, will take.
+        """Returns the seconds of so many trainings, and tests of so many models, to come.
 
         Tests count as nothing until the first are finished.
         """
-        training = _mean(self.trained or [self._guess])
-        return num_trainings * training + num_tests * _mean(self.tested or [0.0])
-
-
-def _mean(values):
-    return sum(values) / len(values)
+        training = statistics.mean(self.trained or [self._guess])
+        return num_trainings * training + num_tests * statistics.mean(self.tested or [0.0])

@@ -75,12 +75,9 @@ class TensorFlowMachine:
         return self._strategy.scope()
 
     def batches(self, rows, start, count, make="batch"):
-        """Returns batches `start` to `start + count - 1`, a part of each for every replica.
+        """Returns `count` batches from `start` on, a part of each for every replica.
 
-        Args:
-            rows: such as `keras_tupe.data.Rows`.
-            start, count: which batches.
-            make: `"batch"` of training, or `"evaluation_batch"`.
+        They are made by `rows.batch`, or by another method of that name.
         """
         if self.num_replicas == 1:
             return _Batches(data.prefetched(getattr(rows, make), start, count), rows.signature)
@@ -191,11 +188,7 @@ def _tensors(batch):
 
 
 def rows_per_part(batch_size, machine, micro_batches):
-    """Returns how many rows one device computes at a time.
-
-    Raises:
-        ValueError: if the parts of a batch would not be equal.
-    """
+    """Returns how many rows one device computes at a time; a ValueError if parts are not equal."""
     parts = machine.num_replicas * micro_batches
     if batch_size % parts:
         near = math.ceil(batch_size / parts) * parts

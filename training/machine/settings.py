@@ -1,9 +1,11 @@
 """Settings of how and on what the work is done, for every command that trains."""
 
-from training.command.checks import COUNT, PRECISIONS, STRATEGIES, SWITCHES
-from training.command.settings import setting
+from training.command.settings import COUNT, setting
 
+STRATEGIES = ("auto", "one", "mirrored", "multiworker")
+PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 XLA = {"auto": "auto", "on": True, "off": False}  # as the trainer takes the choices of --xla
+SWITCHES = tuple(XLA)
 
 
 def strategy():
@@ -18,33 +20,23 @@ def precision():
 
 def xla():
     """Returns the field `xla`."""
-    return setting(
-        "auto", "Whether XLA compiles forward and backward pass.", one_of=SWITCHES, counts=False
-    )
+    text = "Whether XLA compiles forward and backward pass."
+    return setting("auto", text, one_of=SWITCHES, counts=False)
 
 
 def micro_batches():
     """Returns the field `micro_batches`."""
-    return setting(
-        1,
-        "Parts, to be summed, that a replica's rows are cut into to save memory.",
-        rule=COUNT,
-        may_change=True,
-    )
+    text = "Parts, to be summed, that a replica's rows are cut into to save memory."
+    return setting(1, text, rule=COUNT, may_change=True)
 
 
 def remat():
     """Returns the field `remat`."""
-    return setting(
-        False,
-        "Whether the backward pass computes each block again, to save memory; costs a third of "
-        "the time.",
-        counts=False,
-    )
+    text = "Whether the backward pass computes each block again, to save memory; costs a third of "
+    return setting(False, f"{text}the time.", counts=False)
 
 
 def deterministic():
     """Returns the field `deterministic`."""
-    return setting(
-        False, "Whether only operations are used that give the same bits every time.", counts=False
-    )
+    text = "Whether only operations are used that give the same bits every time."
+    return setting(False, text, counts=False)

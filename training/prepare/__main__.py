@@ -18,18 +18,16 @@ from training.prepare.settings import Settings
 
 
 def prepare(settings, command):
-    """Does what `settings` ask for, prepared rows to look at included."""
-    from training.prepare import inspect, work
+    """Returns what to print of what `settings` ask for."""
+    from training.prepare import inspect, stages
 
     if settings.describe is not None:
-        print(inspect.describe(settings.describe))
-        return
+        return inspect.describe(settings.describe)
     if settings.verify is not None:
-        print(inspect.verify(settings.verify))
-        return
+        return inspect.verify(settings.verify)
     if settings.runner is not None and importlib.util.find_spec("apache_beam") is None:
         raise ValueError("--runner needs Apache Beam: pip install 'keras-tupe[beam]'")
-    print(work.prepare(settings, command))
+    return stages.prepare(settings, command)
 
 
 def main(arguments=None):
@@ -41,7 +39,7 @@ def main(arguments=None):
         f"remove {settings.out}.unfinished."
     )
     with sentences("prepare", "The same command goes on from here.", no_room):
-        prepare(settings, command_of("prepare", arguments))
+        print(prepare(settings, command_of("prepare", arguments)))
 
 
 if __name__ == "__main__":

@@ -17,9 +17,8 @@ from apache_beam.options.pipeline_options import PipelineOptions, TypeOptions
 
 from keras_tupe.data.corpus.documents import document_digest
 from keras_tupe.data.rows.json_record import read_sealed_json, write_sealed_json
-from training.command.start import safe_environment
-from training.prepare import blocks
-from training.prepare import vocabulary as prepare_vocabulary
+from training.command.processes import safe_environment
+from training.prepare import rows
 from training.prepare.documents import (
     PARTS,
     Problems,
@@ -36,7 +35,7 @@ _SIZES = ("read", *(f"{part}_{what}" for part in PARTS for what in ("documents",
 
 
 def prepare(sources, settings, work, progress):
-    """As `_in_one_process` of `training.prepare.work`, on the Beam runner of the settings.
+    """As `_in_one_process` of `training.prepare.stages`, on the Beam runner of the settings.
 
     All problems of the input are found before the first is reported.
     """
@@ -45,7 +44,6 @@ def prepare(sources, settings, work, progress):
         folder = _fresh(work, "dataset")
         with progress.stage("read, group, pack, write"):
             facts = _pack_all(sources, settings, found, tokenizer, folder, work)
-    blocks.remove_others(folder, facts)
     return folder, facts, tokenizer, found
 
 
@@ -79,7 +77,7 @@ def _count(sources, settings, work, progress):
         if settings.vocabulary is None:
             with progress.stage("vocabulary"):
                 counts = dict(_lines(folder, "words"))
-                prepare_vocabulary.train(counts, settings).save(vocabulary)
+                rows.train_vocabulary(counts, settings).save(vocabulary)
         found = {
             "documents": unique,
             "duplicates": total["read"] - unique,
@@ -90,7 +88,7 @@ def _count(sources, settings, work, progress):
         shutil.rmtree(folder)
     with refused_if_damaged(done):
         found = read_sealed_json(done)
-    return found, prepare_vocabulary.load(vocabulary, settings)
+    return found, rows.load_vocabulary(vocabulary, settings)
 
 
 def _pack_all(sources, settings, found, tokenizer, folder, work):
@@ -140,7 +138,7 @@ def _sampled_words(item, settings, totals):
     digest, (text, _) = item
     share = sample_share(totals["train_words"], settings)
     if part_of(digest, settings.valid) == "train" and is_sampled(digest, share):
-        counts = prepare_vocabulary.word_counts(settings)
+        counts = rows.word_counts(settings)
         counts.add(text)
         yield from counts.total().items()
 
@@ -148,9 +146,9 @@ def _sampled_words(item, settings, totals):
 def _pack(item, vocabulary, settings, folder, part):
     """`(block, [(digest, text), ...])` to a shard in the folder, and the facts of it as JSON."""
     block, documents = item
-    tokenizer = prepare_vocabulary.from_bytes(vocabulary, settings)
+    tokenizer = rows.vocabulary_of_bytes(vocabulary, settings)
     where = pathlib.Path(folder), part, block
-    return json.dumps(blocks.write_block(*where, sorted(documents), tokenizer, settings))
+    return json.dumps(rows.write_block(*where, sorted(documents), tokenizer, settings))
 
 
 def _measure(item, held_out):

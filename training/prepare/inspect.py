@@ -7,29 +7,24 @@ import numpy as np
 
 from keras_tupe.data import PREPARATION_FILE, PreparedRows, file_hash
 from keras_tupe.data.rows.prepared import read_preparation
-from training.command.tables import table
-from training.prepare.vocabulary import TOKENIZERS
+from training.command.report import table
+from training.prepare.rows import TOKENIZERS
 
-_NUM_ROWS = 3
-_NUM_PIECES = 30
+_NUM_ROWS, _NUM_PIECES = 3, 30
 
 
 def statistics(folder):
     """The statistics of a prepared folder, as a table; raises as `read_preparation`."""
     record = _record(folder)
-    splits = record["splits"]
+    splits, vocabulary = record["splits"], record["vocabulary"]
     names = list(next(iter(splits.values())))
     rows = [[name.replace("_", " "), *(f"{s[name]:,}" for s in splits.values())] for name in names]
-    vocabulary = record["vocabulary"]
-    return "\n".join(
-        [
-            f"{folder}: rows of {record['length']} tokens, {vocabulary['kind']} vocabulary of "
-            f"{vocabulary['size']:,} pieces",
-            table(["", *splits], rows),
-            f"duplicate documents dropped: {record['duplicates']:,}; "
-            f"bad documents skipped: {record['skipped']:,}",
-            f"hash of the documents: {record['corpus_hash'][:16]}",
-        ]
+    return (
+        f"{folder}: rows of {record['length']} tokens, {vocabulary['kind']} vocabulary of "
+        f"{vocabulary['size']:,} pieces\n{table(['', *splits], rows)}\n"
+        f"duplicate documents dropped: {record['duplicates']:,}; "
+        f"bad documents skipped: {record['skipped']:,}\n"
+        f"hash of the documents: {record['corpus_hash'][:16]}"
     )
 
 
@@ -51,8 +46,7 @@ def describe(folder):
 
 def verify(folder):
     """A sentence that every file is what was written; a ValueError names those that are not."""
-    hashes = _record(folder)["sha256"]
-    folder = pathlib.Path(folder)
+    hashes, folder = _record(folder)["sha256"], pathlib.Path(folder)
     there = {file.name for file in folder.iterdir()} - {PREPARATION_FILE}
     problems = [f"{name} is missing" for name in sorted(hashes.keys() - there)]
     problems += [f"{name} does not belong here" for name in sorted(there - hashes.keys())]
@@ -75,12 +69,12 @@ def _record(folder):
     try:
         counts = [record["duplicates"], record["skipped"]]
         counts += [count for split in record["splits"].values() for count in split.values()]
-        is_whole = all(type(count) is int for count in counts) and all(
-            isinstance(text, str) for text in (record["command"], record["corpus_hash"])
-        )
+        texts = [record["command"], record["corpus_hash"]]
+        kinds = {type(count) for count in counts}, {type(text) for text in texts}
+        is_whole = kinds == ({int}, {str}) and record["splits"]
     except (KeyError, AttributeError):
         is_whole = False
-    if not is_whole or not record["splits"]:
+    if not is_whole:
         raise ValueError(
             "The record of the folder is damaged, or of another program. Prepare the rows again. "
             f"Received: {os.path.join(folder, PREPARATION_FILE)!r}"

@@ -3,8 +3,7 @@
 import dataclasses
 import os
 
-from training.command.checks import COUNT, SHARE, wrong_fields
-from training.command.settings import counting, setting
+from training.command.settings import COUNT, SHARE, counting, setting, wrong_fields
 from training.command.without_keras import without_keras
 
 with without_keras():

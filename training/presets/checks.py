@@ -16,15 +16,8 @@ TOKENIZERS = ("tokenizer.json", "preprocessor.json")
 def preset_problems(folder, purpose, position_file=None):
     """Returns the settings of a preset's encoder, and a sentence for each mistake.
 
-    A method's file is loaded, so that the method is known afterwards.
-
-    Args:
-        folder: the preset, or `None`.
-        purpose: what it reads, such as "questions".
-        position_file: Python file that defines its positional method, or `None`.
-
-    Returns:
-        Dictionary, `None` if the folder holds no preset of this package; and a list.
+    A method's file is loaded, so that the method is known afterwards. The settings are `None` if
+    the folder holds no preset of this package; `purpose` is what it reads, such as "questions".
     """
     if folder is None:
         return None, ["PRESET must be the folder of a preset. Received: none"]
@@ -55,13 +48,9 @@ def preset_problems(folder, purpose, position_file=None):
 
 
 def measurement_problems(settings, presets, content, is_data=os.path.isdir):
-    """Returns a sentence for each mistake in what every measurement of presets is given.
+    """Returns a sentence for each mistake in `data`, `out` and `position_file` of a measurement.
 
-    Args:
-        settings: has `data`, `out` and `position_file`.
-        presets: list of folders.
-        content: what the folder `--data` is, such as "of GLUE's files".
-        is_data: function: path -> whether it may be the data.
+    The folder `--data` is `content`, such as "of GLUE's files", if `is_data` says so of the path.
     """
     given = {"PRESET": presets, "--data": settings.data, "--out": settings.out}
     found = [f"{name} must be given. Received: none" for name, x in given.items() if not x]

@@ -1,9 +1,10 @@
-"""The folder of a preset: a hash of what it computes, its vocabulary, and room to write it."""
+"""The folder of a preset: its run, a hash of what it computes, its vocabulary, its size."""
 
 import hashlib
 import math
 import os
 import pathlib
+import re
 import resource
 import shutil
 
@@ -11,6 +12,28 @@ from keras_tupe.data import file_hash
 
 _ASSETS = pathlib.Path("assets", "tokenizer")
 _SETTINGS = ("config.json", "preprocessor.json", "tokenizer.json")
+_LAST, _FOLDER = "preset", "presets"  # of a run of `training.pretrain`
+_BYTES_AROUND = 4096  # of a weight in HDF5: names, groups, alignment; at most
+
+
+def preset_at(run, step=None):
+    """Returns the folder of a run's preset after a step, a `pathlib.Path`; `None` for the last."""
+    run = pathlib.Path(run)
+    return run / _LAST if step is None else run / _FOLDER / f"step-{step}"
+
+
+def run_of_preset(folder):
+    """Returns the folder of the run that a preset may be of, and its step; `None` for neither.
+
+    The step of the last one is not in its name, and `None`.
+    """
+    folder = pathlib.Path(folder)
+    if folder.name == _LAST:
+        return folder.parent, None
+    found = re.fullmatch(r"step-(\d+)", folder.name)
+    if found is None or folder.parent.name != _FOLDER:
+        return None, None
+    return folder.parent.parent, int(found[1])
 
 
 def preset_digest(folder, position_file=None):
@@ -27,9 +50,6 @@ def preset_digest(folder, position_file=None):
     if position_file is not None:
         digest.update(file_hash(position_file).encode())
     return digest.hexdigest()
-
-
-_BYTES_AROUND = 4096  # of a weight in HDF5: names, groups, alignment; at most
 
 
 def check_preset_space(model, folder):

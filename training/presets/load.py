@@ -8,25 +8,17 @@ import keras
 from keras_tupe import TupeBackbone, TupeTokenizer, tasks
 from keras_tupe.models.presets import check_known, check_preset
 from training.presets.checks import is_seq2seq, read_object
-from training.presets.of_run import run_of_preset
+from training.presets.folder import run_of_preset
 
 
 def load_preset(folder, dtype=None):
-    """Returns the model of a preset, and what makes its inputs of text.
+    """Returns the model of a preset without its preprocessor, and what makes its inputs of text.
 
-    Args:
-        folder: what `save_to_preset` of a `TupeBackbone` or of a task on one wrote. That of a task
-            of one's own must be loaded before, see `keras_tupe.tasks.load_file`.
-        dtype: Keras dtype policy of the model; `None` for float32, or float64 if it was saved in
-            that.
-
-    Returns:
-        The model, without its preprocessor; and the preprocessor, or else a `TupeTokenizer`, or
-        `None` if there is neither. Of a model that was pre-trained by several losses, the one in it
-        that answers questions, see `TupeTask.asked`.
-
-    Raises:
-        ValueError, OSError: if it is not such a folder, or cannot be loaded.
+    That is the preprocessor, or else a `TupeTokenizer`, or `None`. Of a model that was pre-trained
+    by several losses it is the one in it that answers questions, see `TupeTask.asked`. A task of
+    one's own must be loaded before, see `keras_tupe.tasks.load_file`; the Keras dtype policy is
+    float32, or float64 if it was saved in that, unless a `dtype` is given. A ValueError or OSError
+    says that it is not such a folder, or cannot be loaded.
     """
     folder = pathlib.Path(folder).resolve()  # KerasHub has presets with names of its own
     config = read_object(folder / "config.json")
@@ -44,7 +36,7 @@ def load_preset(folder, dtype=None):
         )
     check_known(folder, _dictionary(config, "config"), only_carried=False)
     carried = tasks.REGISTRY.carried.of(folder)[0]
-    if carried and _class_in(folder, "task.json") is None:
+    if carried and _known(folder, "task.json", needed=False) is None:
         raise ValueError(
             f"{tasks.REGISTRY.carried.how_to_load(folder, carried.stem)} Received: {str(folder)!r}"
         )
@@ -53,30 +45,26 @@ def load_preset(folder, dtype=None):
     if (folder / "task.json").is_file():
         kind, keywords = _known(folder, "task.json"), {**keywords, "preprocessor": None}
     model, text = kind.from_preset(str(folder), **keywords), None
-    if (folder / "preprocessor.json").is_file():
+    has_preprocessor = (folder / "preprocessor.json").is_file()
+    if has_preprocessor:
         text = _known(folder, "preprocessor.json").from_preset(str(folder))
     elif (folder / "tokenizer.json").is_file():
         text = TupeTokenizer.from_preset(str(folder))
     if not isinstance(model, tasks.TupeTask):
         return model, text
-    if (folder / "preprocessor.json").is_file():
-        model.preprocessor = text
-        model = model.asked()
-        text, model.preprocessor = model.preprocessor, None
-        return model, text
-    return model.asked(), text
+    if not has_preprocessor:
+        return model.asked(), text
+    model.preprocessor = text
+    model = model.asked()
+    text, model.preprocessor = model.preprocessor, None
+    return model, text
 
 
-def _class_in(folder, name):
-    """Returns the class that a file of a checked preset names, `None` if it is not known."""
+def _known(folder, name, needed=True):
+    """Returns the class that a file of a checked preset names; `None` if it is not `needed`."""
     found = read_object(folder / name).get("registered_name")
-    return keras.saving.get_registered_object(found) if isinstance(found, str) else None
-
-
-def _known(folder, name):
-    """As `_class_in`, or refuses what is not known."""
-    found = _class_in(folder, name)
-    if found is None:
+    found = keras.saving.get_registered_object(found) if isinstance(found, str) else None
+    if found is None and needed:
         raise ValueError(
             f"The {name} of a preset must name a class of this package, or of a file that was "
             f"loaded before. Received: {str(folder / name)!r}"
@@ -102,13 +90,9 @@ def load_task(folder):
 
 
 def embedder(backbone, text, length=None, **options):
-    """Returns a `TupeTextEmbedder` on any encoder.
+    """Returns a `TupeTextEmbedder` with `options` on an encoder and its preprocessor or tokenizer.
 
-    Args:
-        backbone: a `TupeBackbone`.
-        text: a preprocessor or a tokenizer of its presets.
-        length: tokens of a row; by default the preprocessor's, or else the encoder's.
-        **options: of the embedder.
+    Rows have `length` tokens, by default as many as the preprocessor's, or else the encoder's.
     """
     length = length or getattr(text, "sequence_length", None)
     kind = tasks.get("text_embedder")
@@ -175,11 +159,7 @@ def _dictionary(content, name):
 
 
 class TokenLosses(keras.Model):
-    """A causal language model whose outputs are the losses of labels that are among its inputs.
-
-    Args:
-        model: the `TupeCausalLM`.
-    """
+    """A `TupeCausalLM` whose outputs are the losses of labels that are among its inputs."""
 
     def __init__(self, model):
         super().__init__()

@@ -2,39 +2,34 @@
 
 import os
 
-from training.command.checks import not_there, option, uneven_micro_batches, wrong_fields, wrong_out
-from training.command.kinds import nearest
-from training.command.settings import COMMAND_LINE
-from training.command.without_keras import (
-    method_names,
-    objective_names,
-    pattern_names,
-    without_keras,
-)
-from training.pretrain.identity import OBJECTIVE_OPTIONS, changeable, model_settings
+from training.command.checks import not_there, uneven_micro_batches, wrong_out
+from training.command.settings import COMMAND_LINE, nearest, option, wrong_fields
+from training.command.without_keras import objective_names, pattern_names
 from training.pretrain.method import kind_problems, method_problems
-from training.pretrain.schedule import step_numbers
 from training.pretrain.trunk import ASKED
 
-with without_keras():
-    from keras_tupe.models.sizes import SIZES
-
-SHARING = ("tied", "gradient_disentangled", "none")
+# What belongs to one objective, or some: the options of their records.
+OBJECTIVE_OPTIONS = (
+    *("mask_rate", "whole_word", "mask_special"),
+    *("generator_share", "embedding_sharing", "discriminator_weight"),
+    *("infill_share", "mean_span", "permute_sentences"),
+)
+# What is looked at together with the rest of the trunk, which needs Keras.
+_OF_THE_WHOLE = (
+    *("num_groups", "attention_pattern", "pattern_file", "pattern_options"),
+    *("memory_length", "segment_length"),
+)
+_LONG = 2**20  # tokens of a row, as long as nobody knows them
 
 
 def find_problems(settings):
-    """Returns a sentence for each mistake.
-
-    Args:
-        settings: a `Settings` of `training.pretrain`.
-    """
+    """Returns a sentence for each mistake in a `Settings` of `training.pretrain`."""
     outside = wrong_fields(settings)
     found = [*outside.values()]
     found += _folders(settings)
     found += _preset(settings) if settings.preset is not None else []
     found += method_problems(settings)
-    found += _groups(settings) if not {"size", "num_groups"} & set(outside) else []
-    found += _objective(settings) or _pattern(settings) or _segments(settings, found)
+    found += _objective(settings) or _trunk(settings, bool(found))
     found += _changes(settings)
     return found + _steps(settings, outside)
 
@@ -59,6 +54,15 @@ def _folders(settings):
     return found + wrong
 
 
+def _given(settings, names, field):
+    """Returns which names were given, together with a field or on the command line.
+
+    A file may have settings that the command line's model or objective has no use for.
+    """
+    places = {COMMAND_LINE, settings.given.get(field)} - {None}
+    return [name for name in names if settings.given.get(name) in places]
+
+
 def _preset(settings):
     found = []
     if not os.path.isfile(os.path.join(settings.preset, "config.json")):
@@ -66,27 +70,13 @@ def _preset(settings):
             "--preset must be the folder of a preset, with a config.json. Received: "
             f"{settings.preset!r}"
         )
-    # a file may name the model that a preset on the command line takes the place of
-    places = {COMMAND_LINE, settings.given.get("preset")}
-    useless = [name for name in model_settings(settings) if settings.given.get(name) in places]
+    useless = _given(settings, settings.model_settings(), "preset")
     if useless:
         found.append(
             f"A preset brings its own {', '.join(useless)}: leave out either --preset or "
             f"{', '.join(map(option, useless))}. Received: preset={settings.preset!r}"
         )
     return found
-
-
-def _groups(settings):
-    if settings.num_groups is None or settings.size not in SIZES:
-        return []
-    layers = SIZES[settings.size].num_layers
-    if layers % settings.num_groups == 0:
-        return []
-    return [
-        f"--num-groups must divide the {layers} layers of --size {settings.size}. Received: "
-        f"num_groups={settings.num_groups}"
-    ]
 
 
 def _objective(settings):
@@ -101,13 +91,7 @@ def _objective(settings):
             f"--objective must be one of {objective_names()}; the nearest is "
             f"{nearest(name, objective_names())!r}. Received: {name!r}"
         ]
-    # a file may have settings of masks that an objective on the command line has no use for
-    places = {COMMAND_LINE, settings.given.get("objective")}
-    given = [
-        one
-        for one in (*OBJECTIVE_OPTIONS, *ASKED, "pattern_file")
-        if settings.given.get(one) in places - {None}
-    ]
+    given = _given(settings, (*OBJECTIVE_OPTIONS, *ASKED, "pattern_file"), "objective")
     useless = [one for one in given if not _has_use_for(settings.objective_record(), one)]
     if useless:
         return [
@@ -118,71 +102,38 @@ def _objective(settings):
 
 
 def _has_use_for(objective, name):
-    if name in OBJECTIVE_OPTIONS:
-        return name in objective.options
-    return name.replace("_file", "_options") in objective.backbone_arguments
+    arguments = {*objective.options, *objective.backbone_arguments}
+    return name.replace("_file", "_options") in arguments
 
 
-def _pattern(settings):
-    if settings.preset is not None and not any(
-        settings.given.get(name) for name in ("attention_pattern", "pattern_options")
-    ):
-        return []
-    file, name = settings.pattern_file, settings.attention_pattern
-    if (file or name) is None and settings.pattern_options == "{}":
-        return []  # the objective's own, whose record is not needed
-    name, load = settings.pattern_name(), settings.pattern
-    found = kind_problems(
-        settings, "attention_pattern", name, pattern_names(), load, '{"window": 64}'
-    )
-    if found:
+def _trunk(settings, is_wrong):
+    """Checks the pattern, and what the trunk refuses of what is right by itself."""
+    given = [name for name in _OF_THE_WHOLE if getattr(settings, name) not in (None, 0, "{}")]
+    if not given or settings.preset is not None:
+        return []  # the objective's own pattern, whose record is not needed
+    name = settings.pattern_name()
+    found = kind_problems(settings, "attention_pattern", name, pattern_names(), '{"window": 64}')
+    if found or is_wrong:
         return found
+    from keras_tupe.trunk.config import TrunkConfig
+
+    settings.method()  # loads its file
     try:
-        visible = load().visible(0, settings.resolved_pattern_options())
+        trunk = TrunkConfig.of(settings.trunk(vocabulary_size=1, length=_LONG))
+        is_causal = trunk.is_causal
     except (TypeError, ValueError) as error:
-        return [f"--pattern-options: {error}"]
-    is_causal = visible is not None and visible.is_causal
+        return [f"{', '.join(map(option, given))}: {error}"]
     if settings.objective_record().needs("attention_pattern") and not is_causal:
         return [
             f"--objective {settings.objective} needs an attention pattern in which no token sees "
             "what comes after it, such as --attention-pattern causal. Received: "
             f"{name!r} with options {settings.pattern_options}"
         ]
-    if settings.preset is None and settings.method_name() in method_names():
-        try:
-            settings.method().check_pattern(settings.method_name(), name)
-        except ValueError as error:
-            return [f"--attention-pattern: {error}"]
     return []
 
 
-def _segments(settings, found):
-    """Checks what segments need; whatever is wrong by itself is told first."""
-    whole = settings.memory_and_segment()
-    if found or settings.preset is not None or not whole:
-        return []
-    from keras_tupe.layers.attention.segments import segments_of
-
-    name, method = settings.method_name(), settings.method()
-    try:
-        visible = settings.pattern().visible(0, settings.resolved_pattern_options())
-        segments_of(settings.memory_length, settings.segment_length, visible)
-        options = method.resolve(settings.method_options())
-        method.check_memory(name, options)
-    except (TypeError, ValueError) as error:
-        return [f"--memory-length, --segment-length: {error}"]
-    rows = settings.max_sequence_length
-    if rows is None or rows >= whole or not method.has_length_limit(options):
-        return []
-    return [
-        f"--max-sequence-length must be at least that of memory and segment, {whole}: --position "
-        f"{name} has tables with a row for each of their tokens. Received: "
-        f"max_sequence_length={rows}"
-    ]
-
-
 def _changes(settings):
-    fields, known = set(vars(settings)) - {"given"}, changeable(settings)
+    fields, known = set(vars(settings)) - {"given"}, settings.changeable()
     return [
         f"--allow-change may name {', '.join(known)}; "
         + (
@@ -199,7 +150,7 @@ def _changes(settings):
 def _steps(settings, outside):
     """Checks numbers that must fit each other, where each is right by itself."""
     found = []
-    if not outside.keys() & {"steps", "warmup_steps"} and (settings.warmup_steps >= settings.steps):
+    if not outside.keys() & {"steps", "warmup_steps"} and settings.warmup_steps >= settings.steps:
         found.append(
             "--warmup-steps must be below --steps. Received: "
             f"warmup_steps={settings.warmup_steps}, steps={settings.steps}"
@@ -209,7 +160,7 @@ def _steps(settings, outside):
     for name in ("keep_steps", "preset_steps"):
         received = f"Received: {getattr(settings, name)!r}"
         try:
-            steps = step_numbers(getattr(settings, name))
+            steps = getattr(settings, name[:-1] + "_numbers")()
         except ValueError:
             steps = (0,)
         if any(step < 1 for step in steps):

@@ -1,19 +1,19 @@
 """The loop of a run: train, test, log, save, and stop when asked."""
 
 import functools
+import json
 import signal
 
 from keras_tupe import objectives
-from keras_tupe.trainer import Loop, Trainer, adamw
+from keras_tupe.data import split_hash
+from keras_tupe.trainer import Loop, Trainer, adamw, read_state, write_state
 from training.machine.devices import agreed
 
 SPEED = ("tokens_per_second", "flop_utilisation")  # of a log, which a `Progress` knows
 
 
 class Training:
-    """A model in training: with which trainer, on which rows and devices.
-
-    To be made in the machine's scope, as the model.
+    """A model in training, on rows and devices. It is made in the machine's scope, as the model.
 
     Args:
         model: a new model of this package.
@@ -46,12 +46,7 @@ class Training:
         self.loop(end, progress, start).run()
 
     def evaluate(self, step, progress, most=None):
-        """Tests on held-out rows, and says the scores.
-
-        Args:
-            step: steps done.
-            progress: the `Progress` to say it by; the time does not count for its speed.
-            most: batches to test on at most; all by default.
+        """Tests on held-out rows, `most` batches or all, and says the scores by a `Progress`.
 
         Returns:
             Dictionary of `valid_loss` and `valid_accuracy`, each prediction counted once; with
@@ -74,14 +69,9 @@ class Training:
 
 
 class StopSignal:
-    """Remembers that the process was asked to end (SIGTERM), while it is in use.
+    """Remembers whether the process was asked to end (SIGTERM), `received`, while it is in use."""
 
-    Attributes:
-        received: whether it was.
-    """
-
-    def __init__(self):
-        self.received = False
+    received = False
 
     def __enter__(self):
         self._before = signal.signal(signal.SIGTERM, self._note)
@@ -143,9 +133,80 @@ def train(training, plan, stop, saver, progress, log, step, valid_batches=None, 
     if work is not None:
         loop.after(lambda: work(loop.step), at=at)
     # the chief knows what is there, and all take part
-    is_missing = log is not None and step not in log.valid_steps and loop.is_due(plan.valid_every)
-    if machine.gathered([int(is_missing)]).any():
+    if agreed(machine, bool(log) and step not in log.valid_steps and loop.is_due(plan.valid_every)):
         validate()
     if loop.is_due(at=at):
         work(step)
     return loop.run(), loop.step
+
+
+class Saver:
+    """Checkpoints of one run, with what they must agree with.
+
+    Args:
+        checkpoints: a `Checkpoints`.
+        identity, data: JSON values of the settings that a run keeps, and that tell the rows apart.
+        allow_change: names of settings that may differ; `"data"` for the rows. `None` where a
+            command does not ask for any.
+        writes: whether this worker writes; the others only read.
+    """
+
+    def __init__(self, checkpoints, identity, data, allow_change, writes):
+        self._checkpoints, self._writes = checkpoints, writes
+        self._facts = {"settings": identity, "data": data}
+        self._allow_change = allow_change
+        self.losses = ()  # those that the restored checkpoint was saved with
+
+    def restore(self, trainer):
+        """Puts the last checkpoint's state into a trainer; returns its step, 0 without one."""
+        step = self._checkpoints.latest()
+        if step is None:
+            return 0
+        self.check(step)
+        arrays, record = self._checkpoints.read(step)
+        try:
+            write_state(trainer, arrays)
+        except ValueError as error:
+            raise ValueError(f"{error}, in {self._checkpoints.path(step)}") from None
+        self.losses = tuple(record.get("losses", ()))
+        return step
+
+    def check(self, step):
+        """Refuses a checkpoint of other settings or rows, naming all that differs."""
+        facts = self._checkpoints.read_facts(step)
+        ours = json.loads(json.dumps(self._facts))  # as JSON gives them back
+        before, now = facts.get("settings"), ours["settings"]
+        before = before if isinstance(before, dict) else {}
+        names = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
+        changes = {name: f"{name}: {before.get(name)!r} -> {now.get(name)!r}" for name in names}
+        if facts.get("data") != ours["data"]:
+            changes["data"] = f"data: {facts.get('data')} -> {ours['data']}"
+        allowed = self._allow_change or ()
+        refused = [text for name, text in changes.items() if name not in allowed]
+        if refused:
+            way_out = ", or name in --allow-change what may change on its way"
+            raise ValueError(
+                "The run in --out was begun with other settings. Give it another --out"
+                f"{'' if self._allow_change is None else way_out}. Received: {'; '.join(refused)}"
+            )
+
+    def save(self, trainer, step, losses):
+        """Writes a checkpoint of a step, with the losses since the last line of the log."""
+        if self._writes and step not in self._checkpoints.steps():
+            facts = {**self._facts, "losses": losses}
+            self._checkpoints.save(step, read_state(trainer), facts)
+
+    def last_good(self):
+        """Returns the path of the last checkpoint, or "none"."""
+        step = self._checkpoints.latest()
+        return "none" if step is None else str(self._checkpoints.path(step))
+
+
+def data_facts(train, valid):
+    """Returns what tells the `PreparedRows` of a run from others."""
+    return {
+        "rows_hash": split_hash(train.record, "train"),
+        "valid_rows_hash": split_hash(valid.record, "valid"),
+        "length": train.length,
+        "vocabulary": train.vocabulary.sha256,
+    }

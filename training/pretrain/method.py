@@ -1,14 +1,16 @@
-"""The positional method of a new model, as settings choose it."""
+"""The positional method and the attention pattern of a new model, as settings choose them."""
 
+import importlib
 import json
 import pathlib
 
-from training.command.checks import option
-from training.command.kinds import nearest
+from training.command.settings import nearest, option
 from training.command.without_keras import method_names, without_keras
 
 with without_keras():
     from keras_tupe._json_file import parse_json
+
+_REGISTRIES = {"position": "positions", "attention_pattern": "attention_patterns"}
 
 
 class MethodChoice:
@@ -16,53 +18,50 @@ class MethodChoice:
 
     def method_name(self):
         """Returns the name of the positional method of a new model."""
-        file = self.position_file
-        return self.position if file is None else pathlib.Path(file).stem
+        return name_of(self, "position")
 
     def method(self):
-        """Returns the `PositionMethod` of a new model; its file is loaded once.
-
-        Raises:
-            ValueError: if there is no such method, or its file does not define one.
-        """
-        from keras_tupe import positions
-
-        name = self.method_name()
-        if self.position_file is not None:
-            path = pathlib.Path(self.position_file).resolve()
-            # A second load of a file that was changed would make second classes.
-            if positions.REGISTRY.path_of(name) != path:
-                positions.load_file(path)
-        return positions.get(name)
+        """Returns the `PositionMethod` of a new model; a ValueError if there is none."""
+        return loaded(self, "position", self.method_name())
 
     def method_options(self):
         """Returns the options of the positional method, a dictionary."""
         return parse_json(self.position_options)
 
 
+def name_of(settings, field):
+    """Returns the name of what a field chooses, or the file beside it."""
+    file = _beside(settings, field, "file")
+    return getattr(settings, field) if file is None else pathlib.Path(file).stem
+
+
+def loaded(settings, field, name):
+    """Returns the record of a name that a field chooses; its file is loaded once."""
+    registry = importlib.import_module(f"keras_tupe.{_REGISTRIES[field]}").REGISTRY
+    file = _beside(settings, field, "file")
+    # A second load of a file that was changed would make second classes.
+    if file is not None and registry.path_of(name) != pathlib.Path(file).resolve():
+        registry.load_file(file)
+    return registry.get(name)
+
+
+def _beside(settings, field, what):
+    return getattr(settings, f"{field.removeprefix('attention_')}_{what}")
+
+
 def method_problems(settings):
-    """Returns a sentence for each mistake in the choice of a positional method.
-
-    Args:
-        settings: a `MethodChoice` with a field `given`, see `training.command.settings.parse`.
-    """
-    name, known = settings.method_name(), method_names()
-    return kind_problems(settings, "position", name, known, settings.method, '{"k": 64}')
+    """Returns a sentence for each mistake in the positional method of a `MethodChoice`."""
+    return kind_problems(settings, "position", settings.method_name(), method_names(), '{"k": 64}')
 
 
-def kind_problems(settings, field, name, known, load, example):
+def kind_problems(settings, field, name, known, example):
     """Returns a sentence for each mistake in the choice of a record of a kind.
 
-    Args:
-        settings: has `field`, and as `..._file` and `..._options` those of the kind; and `given`.
-        field: the setting that names it.
-        name: what is chosen.
-        known: list of the names that there are.
-        load: function that returns the record; it is needed for a file or options alone.
-        example: options, as JSON.
+    The `field` of the settings, which have a field `given`, chooses a `name` of the `known` ones.
+    Sentences show options by the `example`, JSON.
     """
     kind, found, record = field.removeprefix("attention_"), [], None
-    file, text = getattr(settings, f"{kind}_file"), getattr(settings, f"{kind}_options")
+    file, text = _beside(settings, field, "file"), _beside(settings, field, "options")
     if file is not None and settings.given.get(field) and getattr(settings, field) != name:
         found.append(
             f"{option(field)} and --{kind}-file name different ones: leave {option(field)} out. "
@@ -70,7 +69,7 @@ def kind_problems(settings, field, name, known, load, example):
         )
     try:
         if file is not None or (name in known and text != "{}"):
-            record = load()
+            record = loaded(settings, field, name)  # else it is not needed
     except ValueError as error:
         found.append(f"--{kind}-file: {error}")
     if file is None and name not in known:

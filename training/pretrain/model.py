@@ -1,33 +1,21 @@
 """The model of a run, new or from a preset, and the preset at its end."""
 
-import dataclasses
-
 import keras
 
-from keras_tupe import SIZES, TupeTokenizer
+from keras_tupe import TupeTokenizer
 from keras_tupe.models._kept_tokenizer import can_read_text, kept_tokenizer
 from training.presets.folder import check_same_vocabulary
-from training.pretrain.trunk import ASKED
 
 
 def make_model(settings, prepared):
-    """Returns the model of the objective that a run starts with.
+    """Returns the model of the objective that a run starts with, for its `PreparedRows`.
 
     Two new models of one seed differ in the weights of their positional methods alone: the
     trunk's are those that it has without positions.
-
-    Args:
-        settings: a `Settings` of `training.pretrain`.
-        prepared: the `PreparedRows` to train on.
-
-    Raises:
-        ValueError: if model and rows do not fit each other.
     """
     keras.utils.set_random_seed(settings.seed)
-    if settings.preset is not None:
-        model = _from_preset(settings, prepared)
-    else:
-        model = _new_model(settings, prepared)
+    make = _new_model if settings.preset is None else _from_preset
+    model = make(settings, prepared)
     backbone = model.backbone
     if backbone.has_length_limit and prepared.length > backbone.max_sequence_length:
         raise ValueError(
@@ -39,10 +27,9 @@ def make_model(settings, prepared):
 
 
 def _new_model(settings, prepared):
-    """Returns a new model; of one seed, all methods have the same weights but for their own."""
     settings.method()  # loads a file that defines it
     objective, options = settings.objective_record(), settings.objective_options()
-    arguments = backbone_arguments(settings, prepared)
+    arguments = settings.trunk(prepared.vocabulary.size, prepared.length)
     without = {**arguments, "position": "none", "position_options": None}
     trunk = objective.make_model(objective.backbone_cls(**without), options)
     keras.utils.set_random_seed(settings.seed)
@@ -56,25 +43,6 @@ def _new_model(settings, prepared):
     return model
 
 
-def backbone_arguments(settings, prepared):
-    """Returns what the backbone of a new model is made with, see `make_model`."""
-    objective = settings.objective_record()
-    arguments = {name: getattr(settings, name) for name in ASKED}
-    arguments |= dataclasses.asdict(SIZES[settings.size])
-    arguments |= {
-        "vocabulary_size": prepared.vocabulary.size,
-        "num_segments": objective.needs("num_segments", 0),
-        "position": settings.method_name(),
-        "position_options": settings.method_options(),
-        "attention_pattern": settings.pattern_name(),
-        "pattern_options": settings.resolved_pattern_options(),
-        "max_sequence_length": settings.max_sequence_length
-        or settings.memory_and_segment()
-        or prepared.length,
-    }
-    return {name: arguments[name] for name in arguments if name in objective.backbone_arguments}
-
-
 def _parts(model, other):
     """Returns pairs of models whose weights have names of their own."""
     parts = [getattr(one, "parts", {"": one}) for one in (model, other)]
@@ -84,11 +52,7 @@ def _parts(model, other):
 def save_preset(model, tokenizer, length, folder):
     """Writes a preset with the tokenizer: the task's `from_preset(folder)` takes raw text.
 
-    Args:
-        model: the trained model.
-        tokenizer: the `TupeTokenizer` of its rows.
-        length: tokens per row of the preset's preprocessor, of each side if it has two.
-        folder: `pathlib.Path` of an empty folder.
+    The preprocessor's rows have `length` tokens, of each side if it has two.
     """
     model.compile()  # else the optimizer's state would go into the preset
     preprocessor_cls = type(model).preprocessor_cls

@@ -25,7 +25,6 @@ class Progress:
         flops_per_step: floating-point operations that a step needs, all replicas together.
         peak_flops: what all devices together can do at best, FLOP/s, or `None` if unknown. A peak
             that is beaten was measured on a busy machine, and its share is shown as unknown.
-        line_seconds: seconds between two lines where there is no terminal.
         stream: where to write; standard error by default.
         clock: function that returns seconds.
     """
@@ -38,14 +37,12 @@ class Progress:
         tokens_per_step,
         flops_per_step=0,
         peak_flops=None,
-        line_seconds=LINE_SECONDS,
         stream=None,
         clock=time.monotonic,
     ):
         self.total_steps, self.tokens_per_step = total_steps, tokens_per_step
         self.flops_per_step, self.peak_flops = flops_per_step, peak_flops
-        self.line_seconds, self._clock = line_seconds, clock
-        self._stream = sys.stderr if stream is None else stream
+        self._clock, self._stream = clock, sys.stderr if stream is None else stream
         self._start = self._last_line = clock()
         self._first = None  # (time, step) of the first update
         self._paused_seconds = 0.0
@@ -64,7 +61,7 @@ class Progress:
         return self
 
     def __exit__(self, *exception):
-        self.close()
+        self._bar.close()
 
     @property
     def seconds(self):
@@ -95,12 +92,7 @@ class Progress:
         return share if share <= 1 else None
 
     def update(self, step, loss=None):
-        """Says that `step` steps are done.
-
-        Args:
-            step: steps since the start of the run, not below those of the last call.
-            loss: training loss, a number, or `None` for what it was.
-        """
+        """Says that `step` steps are done, not fewer than before, and the loss if it is known."""
         now = self._clock()
         self._loss = self._loss if loss is None else float(loss)
         self._first = self._first or (now, step)
@@ -108,12 +100,12 @@ class Progress:
         # two stay, however slow the steps are
         while len(self._window) > 2 and self._window[-1][0] - self._window[1][0] > WINDOW_SECONDS:
             self._window.popleft()
-        share = step / self.total_steps
         if not self._bar.disable:
             self._bar.set_postfix_str(self._facts(now, step), refresh=False)
             self._bar.update(step - self._bar.n)
-        elif now - self._last_line >= self.line_seconds or step >= self.total_steps:
+        elif now - self._last_line >= LINE_SECONDS or step >= self.total_steps:
             self._last_line = now
+            share = step / self.total_steps
             facts = self._facts(now, step)
             self.say(f"step {step:,} of {self.total_steps:,} ({share:.0%}): {facts}")
 
@@ -133,21 +125,13 @@ class Progress:
         else:
             self._bar.write(text, file=self._stream)
 
-    def close(self):
-        """Leaves the bar where it is."""
-        self._bar.close()
-
-    def _speed(self):
+    def _facts(self, now, step):
         parts = [] if self._loss is None else [f"loss {self._loss:.3f}"]
         if self.tokens_per_second is not None:
             parts.append(f"{self.tokens_per_second:,.0f} tokens/s")
             if self.peak_flops is not None:
                 share = self.flop_utilisation
                 parts.append(f"{'?' if share is None else format(share, '.0%')} of peak FLOP/s")
-        return parts
-
-    def _facts(self, now, step):
-        parts = self._speed()
         start, first = self._first
         if step > first:
             left = (self.total_steps - step) * (now - start) / (step - first)

@@ -9,10 +9,8 @@ import numpy as np
 
 from keras_tupe import objectives
 from keras_tupe._json_file import read_json_object
-from training.command.durations import duration
 from training.command.log import LOG, VALID, read_log
-from training.command.report_files import replaced_picture
-from training.command.tables import table
+from training.command.report import duration, replaced_picture, table
 
 PICTURE = "curves.png"
 POINTS = 6  # rows of the table of one run
@@ -73,11 +71,7 @@ class Run:
 
 
 def load_run(folder, label):
-    """Returns the `Run` of a folder, of which the record may be missing.
-
-    Raises:
-        ValueError: if its logs are missing or not of a run.
-    """
+    """Returns the `Run` of a folder, of which the record may be missing; its logs must be there."""
     folder, name, characters = pathlib.Path(folder), "masked_lm", None
     with contextlib.suppress(
         OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError
@@ -92,19 +86,11 @@ def load_run(folder, label):
 
 
 def write_report(folder, label):
-    """Draws `curves.png` of a run, see `write_picture`, and returns its table and totals.
-
-    Args:
-        folder: folder of the run.
-        label: name of the run in the picture, such as its positional method.
-
-    Raises:
-        ValueError: as `load_run`.
-    """
+    """Draws `curves.png` of a run, called by its label, and returns its table and totals."""
     run = load_run(folder, label)
     write_picture(pathlib.Path(folder) / PICTURE, [run])
-    numbers = [f"{name} {value:.4g}" for name, value in run.numbers().items()]
-    parts = [_points(run), f"Held-out {', '.join(numbers)}." if numbers else "", totals(run)]
+    told = ", ".join(f"{name} {value:.4g}" for name, value in run.numbers().items())
+    parts = [_points(run), f"Held-out {told}." if told else "", totals(run)]
     return "\n\n".join(filter(None, parts))
 
 
@@ -126,11 +112,25 @@ def totals(run):
     return ", ".join(parts) + "."
 
 
+def _points(run):
+    """Returns a table of a handful of validations, the last one among them."""
+    count = len(run.valid["step"])
+    if not count:
+        return "There was no validation."
+    chosen = sorted({round(index) for index in np.linspace(0, count - 1, min(POINTS, count))})
+    forms = {"step": ",.0f", "tokens": ",.0f", "valid_loss": ".3f"}
+    forms |= dict.fromkeys(run.accuracies, ".1%")
+    rows = [
+        [f"{run.valid[name][index]:{form}}" for name, form in forms.items()] for index in chosen
+    ]
+    return table(["step", "tokens", "held-out loss", *run.accuracies.values()], rows)
+
+
 def draw_runs(path, runs):
     """Draws held-out loss and accuracy of runs over training tokens, and training loss, faint."""
     from matplotlib.figure import Figure
 
-    from training.command.pictures import save
+    from training.command.report import save
 
     figure = Figure(figsize=(11, 4.4), layout="constrained")
     loss_axes, accuracy_axes = figure.subplots(1, 2)
@@ -170,20 +170,6 @@ def draw_runs(path, runs):
         if held_out:
             axes.legend(title="last value" if len(runs) > 1 else None)
     save(figure, path)
-
-
-def _points(run):
-    """Returns a table of a handful of validations, the last one among them."""
-    count = len(run.valid["step"])
-    if not count:
-        return "There was no validation."
-    chosen = sorted({round(index) for index in np.linspace(0, count - 1, min(POINTS, count))})
-    forms = {"step": ",.0f", "tokens": ",.0f", "valid_loss": ".3f"}
-    forms |= dict.fromkeys(run.accuracies, ".1%")
-    rows = [
-        [f"{run.valid[name][index]:{form}}" for name, form in forms.items()] for index in chosen
-    ]
-    return table(["step", "tokens", "held-out loss", *run.accuracies.values()], rows)
 
 
 def _smooth(steps, values):

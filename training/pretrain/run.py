@@ -1,5 +1,6 @@
 """A run of `training.pretrain`, done or gone on with, and how it ends."""
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -16,70 +17,60 @@ from keras_tupe.trainer import Checkpoints, LinearWarmupDecay, NonFiniteError, c
 from training.command.folder_lock import FolderLock
 from training.command.log import LOG, VALID, RunLog, read_log
 from training.machine.devices import has_gpu, make_machine, no_gpu, rows_per_part
-from training.machine.peak import matmul_peak
+from training.machine.kind import matmul_peak
 from training.machine.settings import XLA
-from training.presets.of_run import preset_at
+from training.presets.folder import preset_at
 from training.pretrain import model, report
-from training.pretrain.identity import data_facts
-from training.pretrain.loop import StopSignal, Training, train
+from training.pretrain.loop import Saver, StopSignal, Training, data_facts, train
 from training.pretrain.progress import Progress
-from training.pretrain.saver import Saver
 
 VALIDATION_SEED = 0  # the same masks in every run
 _PEER_SECONDS = 60  # in which a worker of a run that lost another one must have ended
 
 
 def pretrain(settings, command):
-    """Does, or goes on with, the run of `settings`.
+    """Does, or goes on with, the run of `Settings` without problems.
 
-    Args:
-        settings: a `Settings` without problems.
-        command: the command line, for the record.
-
-    Raises:
-        ValueError: if something does not fit together, or another run is at work in the folder.
+    A ValueError says that something does not fit together, or that another run is in the folder.
     """
     with _folder_of_run(settings):
-        _pretrain(settings, command)
+        run = Run(settings)
+        try:
+            with StopSignal() as stop:
+                run.begin(command)
+                if run.step:
+                    _say(f"goes on from step {run.step:,}.")
+                done = run.train(stop)
+                if done:
+                    run.finish()
+        except NonFiniteError as error:
+            numbers = run.rows.row_numbers(error.step).tolist()
+            sys.exit(
+                f"pretrain: the loss or its gradient is not finite at step {error.step}; nothing "
+                f"was changed by it. Rows of the batch: {numbers}. Last good checkpoint: "
+                f"{run.saver.last_good()}. Lower --learning-rate, or tolerate such steps with "
+                f"--skip-bad-steps. Received: {error.skipped_steps} bad steps so far"
+            )
+        except run.machine.losses as error:
+            _end_alone(run, error)
+        if not done:
+            _say(
+                f"stopped after step {run.step:,}, which is saved. The same command goes on from "
+                "there."
+            )
 
 
-def _pretrain(settings, command):
-    run = Run(settings)
-    try:
-        with StopSignal() as stop:
-            run.begin(command)
-            if run.step:
-                print(f"pretrain: goes on from step {run.step:,}.", file=sys.stderr)
-            done = run.train(stop)
-            if done:
-                run.finish()
-    except NonFiniteError as error:
-        numbers = run.rows.row_numbers(error.step).tolist()
-        sys.exit(
-            f"pretrain: the loss or its gradient is not finite at step {error.step}; nothing was "
-            f"changed by it. Rows of the batch: {numbers}. Last good checkpoint: "
-            f"{run.saver.last_good()}. Lower --learning-rate, or tolerate such steps with "
-            f"--skip-bad-steps. Received: {error.skipped_steps} bad steps so far"
-        )
-    except run.machine.losses as error:
-        _end_alone(run, error)
-    if not done:
-        print(
-            f"pretrain: stopped after step {run.step:,}, which is saved. The same command goes on "
-            "from there.",
-            file=sys.stderr,
-        )
+def _say(text):
+    print(f"pretrain: {text}", file=sys.stderr, flush=True)
 
 
 def _end_alone(run, error):
     """Ends a worker whose peers are gone, at once: an orderly end would wait for them."""
     lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     reason = next((line for line in lines if "Collective ops" in line), lines[0])
-    print(
-        f"pretrain: worker {run.machine.worker} lost another one. Start the same command on every "
-        f"host again: it goes on from {run.saver.last_good()}. Received: {reason}",
-        file=sys.stderr,
-        flush=True,
+    _say(
+        f"worker {run.machine.worker} lost another one. Start the same command on every host "
+        f"again: it goes on from {run.saver.last_good()}. Received: {reason}"
     )
     os._exit(1)
 
@@ -95,15 +86,7 @@ def _folder_of_run(settings):
 
 
 class Run:
-    """All parts of a run.
-
-    Args:
-        settings: a `Settings`.
-
-    Raises:
-        ValueError: if something does not fit together.
-        TimeoutError: if not all workers are there.
-    """
+    """All parts of the run of a `Settings`; a ValueError if something does not fit together."""
 
     def __init__(self, settings):
         self.settings = settings
@@ -118,25 +101,18 @@ class Run:
             print("pretrain: mixed_float16 is slow on a CPU; mixed_bfloat16 is meant for it.")
         self.objective = settings.objective_record()
         rule = self.objective.rule(train, settings.objective_options())
-        kwargs = {"batch_size": settings.batch_size}
-        self.rows = data.Rows(train, rule, **kwargs, seed=settings.seed)
-        self.held_out = data.Rows(valid, rule, **kwargs, seed=VALIDATION_SEED)
-        self.schedule = LinearWarmupDecay(
-            settings.learning_rate, settings.steps, settings.warmup_steps
-        )
+        size = settings.batch_size
+        self.rows = data.Rows(train, rule, batch_size=size, seed=settings.seed)
+        self.held_out = data.Rows(valid, rule, batch_size=size, seed=VALIDATION_SEED)
         self._checkpoints = Checkpoints(
             self.out / "checkpoints", settings.keep, settings.keep_step_numbers()
         )
         for path in (self.out / LOG, self.out / VALID):
             if path.exists():
                 read_log(path)  # refuses one of another program
-        self._facts = data_facts(train, valid)
+        self._facts, allowed = data_facts(train, valid), settings.allow_change
         self.saver = Saver(
-            self._checkpoints,
-            settings.identity(),
-            self._facts,
-            settings.allow_change,
-            self.is_chief,
+            self._checkpoints, settings.identity(), self._facts, allowed, self.is_chief
         )
         self.step = self._checkpoints.latest() or 0
         self._preset_steps = settings.preset_step_numbers()
@@ -154,15 +130,15 @@ class Run:
         if self.step:
             self.saver.check(self.step)  # before the model is made
         self.peak_flops = self._peak()
+        names = ("weight_decay", "beta_1", "beta_2", "clip_norm", "decay_all")
         with self.machine.scope():
             self.model = model.make_model(settings, self.prepared)
-            names = ("weight_decay", "beta_1", "beta_2", "clip_norm", "decay_all")
             self.training = Training(
                 self.model,
                 self.machine,
                 self.rows,
                 self.held_out,
-                self.schedule,
+                LinearWarmupDecay(settings.learning_rate, settings.steps, settings.warmup_steps),
                 {name: getattr(settings, name) for name in names},
                 objective=self.objective,
                 micro_batches=settings.micro_batches,
@@ -215,18 +191,13 @@ class Run:
 
     def progress(self):
         """Returns the bar, which knows what a step costs."""
-        settings = self.settings
-        flops = self.objective.step_flops(
-            self.model.backbone.get_config(),
-            settings.batch_size,
-            self.rows.length,
-            settings.objective_options(),
-        )
+        size, length = self.settings.batch_size, self.rows.length
+        config, options = self.model.backbone.get_config(), self.settings.objective_options()
         return Progress(
-            settings.steps,
+            self.settings.steps,
             self.step,
-            tokens_per_step=settings.batch_size * self.rows.length,
-            flops_per_step=flops,
+            tokens_per_step=size * length,
+            flops_per_step=self.objective.step_flops(config, size, length, options),
             peak_flops=self.peak_flops,
             stream=sys.stderr if self.is_chief else open(os.devnull, "w"),
         )
@@ -251,7 +222,7 @@ class Run:
         if self.is_chief:
             outputs = tuple(self.objective.outputs)
             log = RunLog(self.out, self.step, settings.tensorboard, outputs=outputs)
-        with self.progress() as progress:
+        with self.progress() as progress, log or contextlib.nullcontext():
             done, self.step = train(
                 self.training,
                 settings,
@@ -306,6 +277,4 @@ class Run:
             return
         print(report.write_report(self.out, self.model.backbone.position))
         found = no_gpu(self.settings.strategy, self.machine.num_replicas)
-        if found:
-            print(found)
-        print(f"written: {preset}")
+        print(*filter(None, [found, f"written: {preset}"]), sep="\n")

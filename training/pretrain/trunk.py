@@ -4,8 +4,7 @@ import dataclasses
 import re
 from collections.abc import Mapping
 
-from training.command.checks import option
-from training.command.settings import setting
+from training.command.settings import option, setting
 from training.command.without_keras import without_keras
 
 with without_keras():
@@ -20,11 +19,7 @@ _JSON = {name for name, field in FIELDS.items() if field.type == Mapping | None}
 def with_trunk(names, after):
     """Returns a decorator that makes a frozen dataclass of settings, with fields of a trunk.
 
-    They are put behind a field of the class; what the class itself says of one of them holds.
-
-    Args:
-        names: those of the fields.
-        after: the field of the class that they are put behind.
+    They are put behind the field `after`; what the class itself says of one of them holds.
     """
 
     def made(owner):

@@ -9,12 +9,11 @@ from keras import ops
 
 from keras_tupe import TupeTokenizer
 from keras_tupe.export import export_encoder, export_text_model, replaceable_folder, write_card
-from training.command import pictures
 from training.command.folder_lock import FolderLock
-from training.command.tables import table
-from training.export.check import check_in_another_process, write_example
+from training.command.report import table
+from training.export.exported import check_in_another_process, write_example
 from training.pretrain.model import save_preset
-from training.quickstart import run
+from training.quickstart import pictures, run
 from training.quickstart.data import LENGTH, prepare
 from training.quickstart.settings import STEPS
 

@@ -15,8 +15,7 @@ nothing twice where more is asked. Settings that runs there were not made with a
 
 import sys
 
-from training.command.kinds import nearest
-from training.command.settings import parse
+from training.command.settings import nearest, parse
 from training.command.shell import WRONG, command_of, end_cleanly_on_sigterm, sentences
 from training.study import study
 

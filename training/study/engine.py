@@ -11,8 +11,7 @@ import tqdm
 from keras_tupe._commit import commit
 from keras_tupe.data import write_json
 from keras_tupe.trainer import NonFiniteError
-from training.command.durations import duration
-from training.command.report_files import replaced_picture, replaced_text
+from training.command.report import duration, replaced_picture, replaced_text
 from training.study import report
 from training.study.folder import FORMAT, STUDY, StudyFolder
 from training.study.results import DIVERGED, Results

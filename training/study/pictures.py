@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-from training.command.pictures import save
+from training.command.report import save
 
 COLUMNS = 3  # of panels
 _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))

@@ -3,8 +3,7 @@
 import dataclasses
 import math
 
-from training.command.durations import duration
-from training.command.tables import table
+from training.command.report import duration, table
 from training.study.results import LEVEL, summarize
 from training.study.study import Report
 

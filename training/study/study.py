@@ -9,8 +9,7 @@ import pkgutil
 from collections.abc import Callable
 
 from training.command.checks import wrong_out
-from training.command.kinds import nearest
-from training.command.settings import setting
+from training.command.settings import nearest, setting
 
 _ROOM = "training.studies"
 _FOLDER = pathlib.Path(__file__).parents[1] / "studies"

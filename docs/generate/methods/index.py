@@ -8,7 +8,7 @@ from docs.generate.methods.method_page import page
 from docs.generate.methods.options import all_options
 from docs.tables import length
 from keras_tupe import positions
-from training.command.tables import table
+from training.command.report import table
 
 ROOT = pathlib.Path(__file__).parents[3]
 # Where a method acts, and the sentence about it; the order is that of the table.

@@ -3,7 +3,7 @@
 import json
 import pathlib
 
-from training.command.tables import table
+from training.command.report import table
 
 ROOT = pathlib.Path(__file__).parents[3]
 GALLERY = ROOT / "docs" / "gallery" / "gallery.json"

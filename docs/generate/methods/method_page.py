@@ -9,7 +9,7 @@ from docs.generate.methods.measured import cost, heads
 from docs.generate.methods.options import options
 from docs.tables import length
 from keras_tupe import positions
-from training.command.tables import table
+from training.command.report import table
 
 ROOT = pathlib.Path(__file__).parents[3]
 

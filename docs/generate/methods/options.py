@@ -2,7 +2,7 @@
 
 import json
 
-from training.command.tables import table
+from training.command.report import table
 
 
 def options(name, method):

@@ -16,8 +16,8 @@ import tomllib
 import pytest
 
 from training.__main__ import commands, main
-from training.command import start
-from training.command.child import Stop
+from training.command import processes
+from training.command.processes import Stop
 from training.command.shell import command_of, sentences
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -47,7 +47,7 @@ DECOY = "import pathlib\npathlib.Path({file!r}).touch()\n"
 CHILDREN = """
 import sys
 import tomllib
-from training.command.child import Stop
+from training.command.processes import Stop
 with Stop() as stop:
     sys.exit(stop.run("training.compare", ["--no-such-option"]))
 """
@@ -77,8 +77,7 @@ def said(arguments):
 
 def test_all_commands_answer_before_keras_is_imported():
     done = run(
-        [sys.executable, "-c", ALL_COMMANDS, *WORKS_ALONE],
-        env=environment(PYTHONPATH=str(ROOT)),
+        [sys.executable, "-c", ALL_COMMANDS, *WORKS_ALONE], env=environment(PYTHONPATH=str(ROOT))
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -206,60 +205,52 @@ def decoy(request, tmp_path):
     for name in ("training", "training/command", "training/machine"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text(text)
-    for name in ("compare", "query", "command/child", "machine/facts"):
+    for name in ("compare", "query", "command/processes", "machine/kind"):
         (tmp_path / "training" / f"{name}.py").write_text(text)
     return tmp_path
 
 
 def script(folder, text):
     """Returns the command line of a script as pip installs it, which has its own folder first."""
-    (folder / "bin").mkdir()
+    (folder / "bin").mkdir(exist_ok=True)
     (folder / "bin" / "keras-tupe").write_text(text)
     return [sys.executable, str(folder / "bin" / "keras-tupe")]
 
 
 def test_another_training_in_the_current_folder_is_never_imported(decoy):
+    """Neither by a command, nor by the processes that it starts, nor by those that these start."""
+    ours, both = ({"PYTHONPATH": os.pathsep.join(path)} for path in ([str(ROOT)], [".", str(ROOT)]))
     words = script(decoy, "from training.__main__ import main\nmain()\n")
-    done = run([*words, "--version"], cwd=decoy, env=environment(PYTHONPATH=str(ROOT)))
+    done = run([*words, "--version"], cwd=decoy, env=environment(**ours))
     assert done.stdout.startswith("keras-tupe "), done.stderr
-    assert not (decoy / "imported").exists()
-    shadowed = run(
-        [sys.executable, "-m", "training.compare"], cwd=decoy, env=environment(PYTHONPATH=str(ROOT))
-    )
-    assert (decoy / "imported").exists(), f"the decoy is none: {shadowed.stderr}"
-
-
-@pytest.mark.parametrize("path", [[str(ROOT)], [".", str(ROOT)]])
-def test_it_is_not_imported_by_the_processes_that_commands_start_either(path, decoy):
-    words = start.words_of("training.command.child", str(os.getpid()), "training.compare", "--x")
-    done = run(words, cwd=decoy, env=environment(PYTHONPATH=os.pathsep.join(path)))
-    assert done.returncode == 2, done.stderr
-    assert done.stderr.startswith("compare: unrecognized arguments: --x")
-    assert not (decoy / "imported").exists()
-
-
-def test_nor_by_those_that_these_start(decoy):
-    done = run(script(decoy, CHILDREN), cwd=decoy, env=environment(PYTHONPATH=str(ROOT)))
+    words = processes.words_of("--parent", str(os.getpid()), "training.compare", "--x")
+    for path in (ours, both):
+        done = run(words, cwd=decoy, env=environment(**path))
+        assert done.returncode == 2, done.stderr
+        assert done.stderr.startswith("compare: unrecognized arguments: --x")
+    done = run(script(decoy, CHILDREN), cwd=decoy, env=environment(**ours))
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith("compare: unrecognized arguments: --no-such-option")
     assert not (decoy / "imported").exists()
-
-
-def test_every_process_is_started_that_way():
-    files = [path for path in TRAINING.rglob("*.py") if "sys.executable" in path.read_text("utf-8")]
-    assert files == [pathlib.Path(start.__file__)]
+    shadowed = run([sys.executable, "-m", "training.compare"], cwd=decoy, env=environment(**ours))
+    assert (decoy / "imported").exists(), f"the decoy is none: {shadowed.stderr}"
 
 
 def test_what_others_start_does_not_look_into_the_current_folder(decoy, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "elsewhere")
     monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
     before = dict(os.environ)
-    with start.safe_environment():
+    with processes.safe_environment():
         done = run([sys.executable, "-m", "training.compare"], cwd=decoy)
         assert os.environ["PYTHONPATH"].endswith("elsewhere")
     assert done.stderr.startswith("compare: RUNS must name"), done.stderr
     assert not (decoy / "imported").exists()
     assert dict(os.environ) == before
+
+
+def test_every_process_is_started_that_way():
+    files = [path for path in TRAINING.rglob("*.py") if "sys.executable" in path.read_text("utf-8")]
+    assert files == [pathlib.Path(processes.__file__)]
 
 
 # === Exit codes ===

@@ -10,7 +10,7 @@ import pytest
 from run_cases import cells, picture
 
 from training.__main__ import main
-from training.command.tasks import tasks_in
+from training.command.shell import tasks_in
 from training.evaluate import task
 from training.evaluate.tasks.blimp import TASK as BLIMP
 

@@ -27,7 +27,7 @@ def test_a_preset_of_pairs_becomes_a_savedmodel_that_writes(preset, tmp_path):
     card = json.loads((out / "card.json").read_text())
     assert card["length"] == 9
     assert card["config"]["num_decoder_layers"] == 1
-    assert "9 tokens" in commands.done("saved_models", "--folder", out.parent)
+    assert "9 tokens" in commands.done("list", "saved_models", "--folder", out.parent)
     told = commands.done("query", out, "--text", "1 2 3", "--text", "4")
     ours = seq2seq_cases.model()
     ours.compile(sampler=BeamSearch(2, length_penalty=0.6))

@@ -18,7 +18,7 @@ from matplotlib.image import imread
 from keras_tupe import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor
 from keras_tupe.trainer import NonFiniteError
 from training.__main__ import main
-from training.command.tasks import tasks_in
+from training.command.shell import tasks_in
 from training.finetune import engine
 from training.finetune.task import digest_of, part_of
 from training.finetune.tasks import glue, seq2seq, squad

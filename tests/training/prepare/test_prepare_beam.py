@@ -7,7 +7,7 @@ import subprocess
 import commands
 import pytest
 
-from training.command import start
+from training.command import processes
 
 pytest.importorskip("apache_beam", reason="needs Apache Beam: pip install 'keras-tupe[beam]'")
 
@@ -103,7 +103,7 @@ def test_workers_import_no_other_training_of_the_current_folder(corpus, one_proc
     words = ["--input", corpus, "--out", out, *OPTIONS, "--runner", "DirectRunner"]
     words += ["--beam-options=--direct_running_mode=multi_processing --direct_num_workers=2"]
     finished = subprocess.run(
-        start.words_of("training.prepare", *map(str, words)),
+        processes.words_of("training.prepare", *map(str, words)),
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -25,8 +25,7 @@ LIMITS = {
 
 
 @pytest.mark.parametrize(
-    "limit",
-    [pytest.param(x, marks=pytest.mark.slow if x == 2003 else ()) for x in LIMITS],
+    "limit", [pytest.param(x, marks=pytest.mark.slow if x == 2003 else ()) for x in LIMITS]
 )
 def test_a_full_disk_is_told_and_leaves_the_work(limit, corpus, tmp_path):
     out, source = tmp_path / "rows", corpus / "corpus.txt"

@@ -109,21 +109,6 @@ def test_a_run_killed_at_twenty_moments_leaves_nothing_half_done(corpus, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_run_killed_again_and_again_ends(corpus, tmp_path):
-    out, stages = tmp_path / "rows", []
-    for delay in moments(corpus, tmp_path, NUM_MOMENTS):  # what is done is not done again
-        process = start(corpus, out)
-        time.sleep(delay)
-        kill(process)
-        stages.append(stage_of(out))
-        if out.exists():
-            break
-    run(out, corpus / "in", more=MORE)
-    assert files(out) == files(corpus / "whole")
-    assert len(set(stages)) > 2, stages
-
-
-@pytest.mark.slow
 def test_a_second_process_on_the_same_folder_is_refused(corpus, tmp_path):
     out = tmp_path / "rows"
     process = start(corpus, out)

@@ -10,7 +10,7 @@ import pytest
 from prepare_cases import LENGTH, documents, facts, failure, files, record, rows, run, tokenizer_of
 
 from keras_tupe import data
-from training.prepare import blocks
+from training.prepare import rows as prepare_rows
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def test_rows_without_pairs_are_refused_and_have_no_word_of_them(source, tmp_pat
 
 
 def test_work_that_was_stopped_goes_on_to_the_same_files(prepared, source, tmp_path, monkeypatch):
-    pack, packed = blocks.pack_block, []
+    pack, packed = prepare_rows.pack_block, []
 
     def stopped(*args):
         if len(packed) == 5:
@@ -112,7 +112,7 @@ def test_work_that_was_stopped_goes_on_to_the_same_files(prepared, source, tmp_p
         packed.append(args)
         return pack(*args)
 
-    monkeypatch.setattr(blocks, "pack_block", stopped)
+    monkeypatch.setattr(prepare_rows, "pack_block", stopped)
     words = cases.words(tmp_path / "rows", source, more=["--pairs", "next", "--block-bytes", 3001])
     assert commands.run("prepare", *words).code != 0
     assert len(packed) == 5

@@ -14,7 +14,7 @@ import commands
 import prepare_cases as cases
 import pytest
 
-from training.prepare import progress
+from training.prepare import stages as progress
 
 STAGES = ["read and clean", "drop duplicates", "vocabulary", "tokenize and pack"]
 

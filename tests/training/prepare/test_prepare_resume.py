@@ -1,8 +1,6 @@
 """A preparation that was stopped goes on where it was, and ends as if it had not been."""
 
-import hashlib
 import json
-import pathlib
 import random
 import shutil
 
@@ -11,20 +9,19 @@ import prepare_cases as cases
 import pytest
 from prepare_cases import documents, facts, failure, files, run
 
-from training.prepare import blocks, finish, vocabulary
 from training.prepare import documents as prepare_documents
 from training.prepare import folder as prepare_folder
-from training.prepare.documents import NUM_BUCKETS, Documents
+from training.prepare import rows
 
 TEXTS = [text.strip() for text in documents(number=613)]
 MORE = ["--block-bytes", 9001, "--skip-bad"]
 # What is called while a stage is under way.
 STAGES = {
     "reading": (prepare_documents, "clean_text"),
-    "counting": (vocabulary.WordCounts, "add"),
-    "training": (vocabulary, "wordpiece_from_counts"),
-    "packing": (blocks, "write_block"),
-    "recording": (finish, "record"),
+    "counting": (rows.WordCounts, "add"),
+    "training": (rows, "wordpiece_from_counts"),
+    "packing": (rows, "write_block"),
+    "recording": (rows, "finished"),
     "moving": (prepare_folder, "move_into_place"),
 }
 
@@ -69,12 +66,6 @@ def check_the_rest(corpus, out):
 
 STOPS = [("reading", 113), ("counting", 70), ("training", 1), ("packing", 5), ("packing", 3)]
 STOPS += [("recording", 1), ("moving", 1)]
-
-
-@pytest.mark.parametrize(("stage", "calls"), STOPS[::2])
-def test_a_run_that_was_stopped_ends_as_if_it_had_not(stage, calls, corpus, monkeypatch, tmp_path):
-    stopped(monkeypatch, corpus, tmp_path / "rows", stage, calls)
-    check_the_rest(corpus, tmp_path / "rows")
 
 
 def test_a_run_may_be_stopped_again_and_again(corpus, monkeypatch, tmp_path):
@@ -177,10 +168,10 @@ def test_blocks_of_a_vocabulary_that_has_changed_are_packed_again(corpus, monkey
 
 
 def test_documents_that_are_lost_or_packed_twice_stop_the_work():
-    finish.check_complete({"train": {"documents": 5}, "valid": {"documents": 2}}, 7)
+    rows.check_complete({"train": {"documents": 5}, "valid": {"documents": 2}}, 7)
     for number in (6, 8):
         with pytest.raises(RuntimeError, match=f"Received: 7 documents packed, {number} read$"):
-            finish.check_complete({"train": {"documents": 7}}, number)
+            rows.check_complete({"train": {"documents": 7}}, number)
 
 
 def test_work_left_by_a_run_that_was_killed_at_its_very_end_is_removed(
@@ -204,19 +195,3 @@ def test_a_removal_that_was_killed_is_ended_when_the_output_is_complete(corpus, 
         (work / name).touch()
     run(out, corpus / "in", more=MORE)
     assert [path.name for path in tmp_path.iterdir()] == ["rows"]
-
-
-def test_documents_come_back_sorted_without_duplicates(corpus, monkeypatch, tmp_path):
-    stopped(monkeypatch, corpus, tmp_path / "rows", "training", 1)
-    found = Documents(pathlib.Path(tmp_path, "rows.unfinished", "documents"))
-    texts = [text for members in cases.expected_parts(TEXTS[:1]).values() for text in members]
-    assert len(texts) == 1
-    unique, count = [], 0
-    for bucket in range(NUM_BUCKETS):
-        members, number = found.bucket(bucket)
-        assert members == sorted(members)
-        assert all(digest == hashlib.sha256(text.encode()).digest() for digest, text in members)
-        assert {digest[8] for digest, _ in members} <= {bucket}
-        unique, count = unique + members, count + number
-    assert len(dict(unique)) == len(unique) == 173
-    assert count == 174

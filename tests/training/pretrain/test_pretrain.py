@@ -23,7 +23,7 @@ def preset(done):
 def test_a_run_leaves_what_it_promises(done, preset, rows):
     out, printed, told = done
     assert {path.name for path in out.iterdir()} == {
-        *("checkpoints", "curves.png", "log.csv", "preset", "settings.json", "valid.csv"),
+        *("checkpoints", "curves.png", "log.csv", "preset", "settings.json", "valid.csv")
     }
     assert cases.steps(out) == [10, 18, 24]
     steps = [row[0] for row in cases.table(out / "log.csv", "step")]
@@ -172,18 +172,3 @@ def test_sentencepiece_rows_whole_words_and_special_tokens_train(tmp_path):
     assert np.isfinite(model.predict(["Bake limo nuta."], verbose=0)).all()
     record = json.loads((tmp_path / "run" / "settings.json").read_text())
     assert {name: record["settings"][name] for name in options} == options
-
-
-@pytest.mark.slow
-def test_all_held_out_rows_are_scored_and_tensorboard_is_told(rows, tmp_path, tensorflow):
-    out = tmp_path / "run"
-    _, told = run(rows, out, valid_batches="none", valid_every=6, tensorboard=True, steps=12)
-    assert told.count("held-out loss") == 2
-    (path,) = (out / "tensorboard").iterdir()
-    found = {}
-    for raw in tensorflow.data.TFRecordDataset(str(path)):
-        event = tensorflow.compat.v1.Event.FromString(raw.numpy())
-        for value in event.summary.value:
-            found.setdefault(value.tag, []).append(event.step)
-    assert found["train/loss"] == [4, 8, 12]
-    assert found["valid/valid_loss"] == [6, 12]

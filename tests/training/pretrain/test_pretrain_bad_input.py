@@ -52,14 +52,11 @@ REFUSED = {  # words of the sentence, and the options that it is for
     "--objective masked_lm has no use for --generator-share": {"generator_share": 0.5},
     "--generator-share must be above 0 and at most 1": {**REPLACED, "generator_share": 0},
     "--embedding-sharing must be one of": {**REPLACED, "embedding_sharing": "tide"},
-    "--num-groups must divide the 2 layers of --size tiny": {"num_groups": 3},
+    "--num-groups: `num_groups` must divide `num_layers`": {"num_groups": 3},
     "prepared with `--pairs next`": {"objective": "next_sentence"},
     # patterns
     "--attention-pattern must be one of": {"attention_pattern": "casual"},
-    "such as --attention-pattern causal. Received: 'full'": {
-        **CAUSAL,
-        "attention_pattern": "full",
-    },
+    "such as --attention-pattern causal. Received: 'full'": {**CAUSAL, "attention_pattern": "full"},
     "such as --attention-pattern causal. Received: 'sliding_window'": {**CAUSAL, **WINDOW},
     "The position method 'free_table' is not defined for": {**WINDOW, "position": "free_table"},
     "--pattern-options must be JSON": {**WINDOW, "pattern_options": "{window"},
@@ -74,7 +71,7 @@ REFUSED = {  # words of the sentence, and the options that it is for
     },
     "carry positions": {**MEMORY, "position": "absolute"},
     "no token sees later ones": {**MEMORY, "objective": "masked_lm"},
-    "--max-sequence-length must be at least that of memory and segment, 9": {
+    "make max_sequence_length at least memory_length + segment_length = 9": {
         **MEMORY,
         "position": "shaw",
         "max_sequence_length": 8,

@@ -56,7 +56,7 @@ def test_a_log_that_was_cut_anywhere_keeps_its_whole_rows(name, tmp_path):
     header = whole.index(b"\n") + 1
     for size in range(header, len(whole)):
         (tmp_path / name).write_bytes(whole[:size])
-        RunLog(tmp_path, 8, tensorboard=False).close()
+        write(tmp_path, 8, [])
         rows = whole[:size].count(b"\n") - 1
         assert read_log(tmp_path / name)["step"] == steps[:rows]
         assert whole.startswith((tmp_path / name).read_bytes())
@@ -68,7 +68,7 @@ def test_rows_that_are_no_numbers_are_dropped(tmp_path):
     good = path.read_bytes()
     path.write_bytes(good + b"\0\0\0\0,1\n" + b"4" + b",x" * 7 + b"\n" + b",1" * 7 + b"\n\xff\n")
     assert read_log(path)["step"] == [1, 2, 3]
-    RunLog(tmp_path, 9, tensorboard=False).close()
+    write(tmp_path, 9, [])
     assert path.read_bytes() == good
 
 

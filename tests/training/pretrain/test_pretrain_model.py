@@ -1,7 +1,5 @@
 """The models that runs begin with: of named settings, of one seed, of a preset."""
 
-import types
-
 import keras
 import numpy as np
 import pretrain_cases as cases
@@ -36,8 +34,7 @@ def test_the_named_settings_of_electra_make_the_models_of_its_paper(config, tmp_
     (tmp_path / "rows").mkdir()
     folders = ["--data", str(tmp_path / "rows"), "--out", str(tmp_path / "run")]
     settings = parse(Settings, [*folders, "--config", config])
-    rows = types.SimpleNamespace(vocabulary=types.SimpleNamespace(size=30_522), length=128)
-    arguments = models.backbone_arguments(settings, rows)
+    arguments = settings.trunk(vocabulary_size=30_522, length=128)
     sizes, generator = GENERATORS[config]
     assert {name: arguments[name] for name in sizes} == sizes
     found = generator_sizes(arguments, settings.generator_share)

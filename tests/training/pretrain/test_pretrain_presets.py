@@ -8,8 +8,8 @@ import pretrain_cases as cases
 import pytest
 from pretrain_cases import run
 
+from training.presets.folder import preset_at, run_of_preset
 from training.presets.load import origin
-from training.presets.of_run import preset_at, run_of_preset
 
 WEIGHTS = "model.weights.h5"
 

@@ -1,16 +1,18 @@
+"""The bar of a run: its speed is that of training alone, and what is not known is not shown."""
+
 import io
 import re
 
 import pytest
 
+from training.pretrain import progress as progress_module
 from training.pretrain.progress import Progress
 
 
 class Clock:
     """Seconds that a test moves on."""
 
-    def __init__(self):
-        self.now = 1000.0
+    now = 1000.0
 
     def __call__(self):
         return self.now
@@ -19,6 +21,11 @@ class Clock:
 @pytest.fixture
 def clock():
     return Clock()
+
+
+@pytest.fixture
+def every_line(monkeypatch):
+    monkeypatch.setattr(progress_module, "LINE_SECONDS", 0)
 
 
 def make(clock, **settings):
@@ -82,8 +89,8 @@ def test_speed_is_recent_and_that_of_any_steps(parts, expected, clock):
     assert progress.steps_per_second == pytest.approx(expected)
 
 
-def test_the_time_left_counts_pauses_as_they_were(clock):
-    progress = make(clock, line_seconds=0)
+def test_the_time_left_counts_pauses_as_they_were(clock, every_line):
+    progress = make(clock)
     run(progress, clock, [0], 3.0)
     for step in range(1, 101):
         run(progress, clock, [step], 1.0)
@@ -95,21 +102,17 @@ def test_the_time_left_counts_pauses_as_they_were(clock):
 
 
 def test_without_a_terminal_there_is_a_line_now_and_then(clock):
-    progress = make(clock, line_seconds=60)
+    progress = make(clock)
     run(progress, clock, range(1, 1001), 1.0)
-    progress.close()
-    steps = [
-        int(re.match(r"step ([\d,]+) of 1,000", line)[1].replace(",", ""))
-        for line in lines(progress)
-    ]
-    assert steps == [*range(60, 1000, 60), 1000]
+    found = [re.match(r"step ([\d,]+) of 1,000", line)[1] for line in lines(progress)]
+    assert [int(step.replace(",", "")) for step in found] == [*range(60, 1000, 60), 1000]
     assert lines(progress)[0] == (
         "step 60 of 1,000 (6%): loss 7.500, 4,096 tokens/s, 30% of peak FLOP/s, 15:40 left"
     )
 
 
-def test_what_is_not_known_is_not_shown(clock):
-    progress = make(clock, peak_flops=None, line_seconds=0)
+def test_what_is_not_known_is_not_shown(clock, every_line):
+    progress = make(clock, peak_flops=None)
     progress.update(1)
     clock.now += 2.0
     progress.update(2)
@@ -118,11 +121,7 @@ def test_what_is_not_known_is_not_shown(clock):
         "step 1 of 1,000 (0%): ",
         "step 2 of 1,000 (0%): 2,048 tokens/s, 33:16 left",
     ]
-
-
-def test_a_share_above_the_peak_is_not_shown(clock):
-    progress = make(clock, line_seconds=0)
-    progress.peak_flops = progress.flops_per_step * 0.9
+    progress = make(clock, peak_flops=3e9 * 0.9)  # a share above the peak
     run(progress, clock, [1, 2], 1.0)
     assert progress.flop_utilisation is None
     assert ", ? of peak FLOP/s, " in lines(progress)[-1]

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from run_cases import cells, make_run, picture
 
-from training.command.durations import duration
 from training.command.log import LOG, LOG_COLUMNS, VALID, VALID_COLUMNS, RunLog
 from training.pretrain.report import Run, _smooth, draw_runs, load_run, totals, write_report
 
@@ -33,7 +32,8 @@ def test_short_runs_have_a_report_too(tmp_path):
     text = write_report(make_run(tmp_path / "none", valid_every=0), "t5")
     assert text.startswith("There was no validation.")
     picture(tmp_path / "none" / "curves.png")  # the training loss
-    RunLog(tmp_path / "begun", 0, tensorboard=False).close()
+    with RunLog(tmp_path / "begun", 0, tensorboard=False):
+        pass
     text = write_report(tmp_path / "begun", "t5")
     assert text == "There was no validation.\n\n0 s in all."
 
@@ -69,14 +69,6 @@ def test_smoothing_keeps_the_ends_and_the_mean():
     assert len(steps) == len(smooth) == 400
     assert np.abs(smooth - values).max() < 0.1
     np.testing.assert_array_equal(_smooth([1, 2], [3.0, 4.0])[1], [3.0, 4.0])
-
-
-@pytest.mark.parametrize(
-    ("seconds", "expected"),
-    [(0.4, "0 s"), (89, "89 s"), (91, "2 min"), (3540, "59 min"), (5025, "1 h 24 min")],
-)
-def test_times_are_told_in_words(seconds, expected):
-    assert duration(seconds) == expected
 
 
 def test_a_folder_without_logs_is_answered_with_a_sentence(tmp_path):

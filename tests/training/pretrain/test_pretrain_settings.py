@@ -3,15 +3,18 @@
 import dataclasses
 import json
 import pathlib
+import re
 
 import pytest
 from commands import refused_settings
 
-from training.command import config_file
-from training.command.checks import option
-from training.command.settings import parse
-from training.pretrain.identity import OBJECTIVE_OPTIONS, changeable, model_settings
+from docs.generate import trunk as table
+from keras_tupe.trunk.config import SCALE, TrunkConfig
+from training.command.settings import config_names, option, parse, setting
+from training.finetune.tasks.seq2seq import Settings as Pairs
+from training.pretrain.checks import OBJECTIVE_OPTIONS
 from training.pretrain.settings import Settings
+from training.pretrain.trunk import ASKED, FIELDS, with_trunk
 
 METHOD_FILE = pathlib.Path(__file__).parents[3] / "examples" / "linear_slope.py"
 
@@ -32,7 +35,7 @@ def preset(tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("name", config_file.names("pretrain"))
+@pytest.mark.parametrize("name", config_names("pretrain"))
 def test_named_settings_are_right(name, folders):
     settings = parse(Settings, [*folders, "--config", name])
     assert settings.given["learning_rate"] == name
@@ -170,7 +173,7 @@ def test_a_preset_brings_its_own_model(folders, preset):
     (line,) = refused_settings(Settings, *arguments, "--size", "mini", "--position", "t5")
     assert "leave out either --preset or --size, --position." in line
     identity = parse(Settings, [*arguments, "--config", "laptop"]).identity()
-    assert not set(model_settings(Settings())) & set(identity)
+    assert not set(Settings().model_settings()) & set(identity)
     assert set(identity["preset"]) == {"config.json", "model.weights.h5"}
     (preset / "model.weights.h5").write_bytes(b"others")
     assert parse(Settings, [*arguments, "--config", "laptop"]).identity() != identity
@@ -217,8 +220,8 @@ OF_FILES = {"preset", "position_file", "pattern_file"}  # tested above
 def test_every_setting_is_thought_about():
     names = {field.name for field in dataclasses.fields(Settings)}
     assert names == {*OTHER, *NO_MATTER, *OF_FILES}
-    assert set(changeable(Settings())) <= {*OTHER, "data"}
-    assert set(model_settings(Settings())) <= set(OTHER)
+    assert set(Settings().changeable()) <= {*OTHER, "data"}
+    assert set(Settings().model_settings()) <= set(OTHER)
 
 
 BESIDE = {  # what must be chosen so that a setting has a use
@@ -266,3 +269,60 @@ def test_options_count_by_their_meaning_and_are_kept_as_json():
         assert json.loads(json.dumps(settings.identity())) == settings.identity()
     settings = Settings(keep_steps="300_000, 100000,300000,")  # sorted, each once
     assert settings.keep_step_numbers() == (100_000, 300_000)
+
+
+# === Fields of the trunk ===
+
+
+def test_fields_are_options_of_a_run_and_of_its_identity():
+    options = {field.name: field for field in dataclasses.fields(Settings)}
+    identity = Settings().identity()
+    for name in ASKED:
+        assert options[name].metadata["help"]
+        assert name in identity
+        assert name in (*Settings().model_settings(), "dropout")
+    assert {"num_heads", "num_segments", "kept_heads"}.isdisjoint(ASKED)
+    assert options["dropout"].default == FIELDS["dropout"].default == 0.1
+    assert (Pairs.normalize_embeddings, Pairs.scale_embeddings) == (True, False)
+
+
+TRUNK_RULES = {
+    field.name: field.metadata["rule"]
+    for field in dataclasses.fields(Settings)
+    if field.name in ASKED and field.metadata["rule"] is not None
+}
+
+
+@pytest.mark.parametrize("name", TRUNK_RULES)
+def test_an_option_takes_what_the_trunk_takes(name):
+    sizes = {"vocabulary_size": 9, "num_layers": 2, "num_heads": 1, "hidden_dim": 2}
+    sizes |= {"intermediate_dim": 3, "position": "none", "attention_pattern": "causal"}
+    words, holds = TRUNK_RULES[name]
+    assert words
+    for value in (0, 1, -1):
+        value = FIELDS[name].type(value) if isinstance(FIELDS[name].type, type) else value
+        try:
+            TrunkConfig(**sizes, **{name: value})
+        except ValueError:
+            assert not holds(value)
+        else:  # a run from weights without deviation would learn nothing
+            assert holds(value) or FIELDS[name].metadata["rule"] is SCALE
+
+
+def test_fields_stand_behind_that_of_the_class_and_its_own_words_hold():
+    class Own:
+        size: str = setting("base", "Size.")
+        dropout: float = setting(0.5, "Mine.")
+        steps: int = setting(1, "Steps.")
+
+    made = with_trunk(("normalize_first", "dropout", "segment_length"), after="size")(Own)
+    fields = {field.name: field for field in dataclasses.fields(made)}
+    assert list(fields) == ["size", "normalize_first", "dropout", "segment_length", "steps"]
+    assert (made().dropout, fields["dropout"].metadata["help"]) == (0.5, "Mine.")
+    assert "Default: --memory-length," in fields["segment_length"].metadata["help"]
+
+
+def test_the_page_has_a_row_for_each_field():
+    rows = re.findall(r"^\| `(\w+)` ", table.fields(), re.MULTILINE)
+    assert rows == list(FIELDS)
+    assert "<!-- generated" not in table.pages()[table.PAGE]

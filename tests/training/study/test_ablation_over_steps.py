@@ -12,7 +12,7 @@ from ablation_cases import finish, report
 from commands import done, refusal
 from run_cases import cells, make_ended_run, picture
 
-from training.presets.of_run import preset_at
+from training.presets.folder import preset_at
 from training.study.results import shares_to_baseline
 
 # Scores of one seed above those of another; the steps are those of presets, and the last one.

@@ -1,11 +1,11 @@
 import experiment_cases as cases
 import pytest
 
-from training.command.toml_file import read_table
 from training.command.variant import parse
 from training.finetune.glue.protocol import COLUMNS, PROTOCOLS
 from training.studies.papers.definition import SCALES, Experiment, find, names
 from training.studies.papers.results import claims
+from training.studies.papers.toml_tables import read_table
 
 NAMES = (
     "diet-table2",

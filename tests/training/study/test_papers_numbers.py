@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from training.command import config_file
+from training.command.settings import read_config
 from training.finetune.glue.protocol import PROTOCOLS
 from training.finetune.glue.results import changes
 from training.finetune.tasks.glue import Settings as GlueSettings
@@ -355,7 +355,7 @@ def test_settings_that_are_left_out_are_the_papers():
 
 def test_the_named_settings_are_the_papers():
     fields = dataclasses.fields(PretrainSettings)
-    tupe, huang = (config_file.read(name, fields)[0] for name in ("tupe-base", "huang-base"))
+    tupe, huang = (read_config(name, fields)[0] for name in ("tupe-base", "huang-base"))
     stated = {**TUPE_SETTINGS["pretrain"], "mask_special": False, "decay_all": False}
     assert {name: stated[name] for name in tupe if name in stated} == {
         name: value for name, value in tupe.items() if name in stated

@@ -23,10 +23,8 @@ import time
 
 import numpy as np
 
-from training.command.checks import COUNT
-from training.command.kinds import nearest
-from training.command.settings import setting
-from training.command.tables import table
+from training.command.report import table
+from training.command.settings import COUNT, nearest, setting
 from training.evaluate import task
 
 PARADIGMS = "paradigms"
@@ -291,7 +289,7 @@ def draw_phenomena(path, runs):
     """Draws the accuracies of runs, label -> `summary`, by phenomenon, the easiest above."""
     from matplotlib.figure import Figure
 
-    from training.command.pictures import save
+    from training.command.report import save
 
     accuracies = {}
     for results in runs.values():

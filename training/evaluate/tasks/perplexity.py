@@ -16,9 +16,8 @@ import time
 
 import numpy as np
 
-from training.command.checks import COUNT, COUNT_OR_ZERO
-from training.command.settings import setting
-from training.command.tables import table
+from training.command.report import table
+from training.command.settings import COUNT, COUNT_OR_ZERO, setting
 from training.evaluate import task
 
 
@@ -201,7 +200,7 @@ def draw_positions(path, runs, trained_length=None, styles=None):
     """
     from matplotlib.figure import Figure
 
-    from training.command.pictures import save
+    from training.command.report import save
 
     figure = Figure(figsize=(8.5, 4.8), layout="constrained")
     axes = figure.add_subplot()

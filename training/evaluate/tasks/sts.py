@@ -20,10 +20,8 @@ import time
 
 import numpy as np
 
-from training.command.checks import COUNT, COUNT_OR_ZERO
-from training.command.report_files import replaced_file
-from training.command.settings import setting
-from training.command.tables import table
+from training.command.report import replaced_file, table
+from training.command.settings import COUNT, COUNT_OR_ZERO, setting
 from training.evaluate import task
 
 PAIRS = "pairs.csv"
@@ -199,7 +197,7 @@ def draw(path, found):
     """Draws cosines against scores, with medians: all models, and the words of the first one."""
     from matplotlib.figure import Figure
 
-    from training.command.pictures import save
+    from training.command.report import save
 
     panels = [
         (f"{label}, {one.results['pooling']} of hidden states", MODEL, one)

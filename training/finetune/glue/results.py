@@ -4,7 +4,7 @@ import math
 import statistics
 
 from keras_tupe.data.tasks.glue import TASKS as GLUE_TASKS
-from training.command.tables import table
+from training.command.report import table
 from training.finetune.glue.protocol import COLUMNS, PROTOCOLS
 from training.finetune.report import Panel, Series, draw_panels
 

@@ -13,7 +13,7 @@ from keras_tupe.models import SmoothedCrossentropy
 from keras_tupe.trainer import Checkpoints, InverseSquareRoot
 from training.command.grid import told
 from training.command.log import LOG, VALID, RunLog, read_log
-from training.command.report_files import replaced_text
+from training.command.report import replaced_text
 from training.finetune.engine import FineTuner, linear, warmup_steps
 from training.finetune.report import table_of_seeds
 from training.finetune.seq2seq.pairs import read_pairs, tokens_of
@@ -22,10 +22,9 @@ from training.finetune.seq2seq.writer import MEASURES, Writer, score
 from training.finetune.task import Task, converged, saved, told_together
 from training.machine.devices import rows_per_part
 from training.machine.settings import XLA
-from training.pretrain.loop import StopSignal, Training, train
+from training.pretrain.loop import Saver, StopSignal, Training, train
 from training.pretrain.progress import Progress
 from training.pretrain.report import Run, draw_runs
-from training.pretrain.saver import Saver
 
 FILES = ("train", "valid", "test")
 PRESET, UNFINISHED = "preset", "unfinished"

@@ -13,13 +13,12 @@ from keras_tupe.data import read_squad, squad_n_best, squad_windows, write_json
 from keras_tupe.data.rows.padded import Padded
 from keras_tupe.metrics import squad_scores
 from training.command.grid import told
-from training.command.tables import table
+from training.command.report import table
 from training.finetune.engine import FineTuner, Recipe
 from training.finetune.report import Panel, Series, draw_panels, table_of_seeds
 from training.finetune.squad.answers import group_name, random_spans, score
 from training.finetune.task import Task, converged, digest_of, part_of, saved, told_together
-from training.presets.encoder import Encoder
-from training.presets.span_extractor import span_extractor
+from training.presets.encoder import Encoder, span_extractor
 from training.pretrain.progress import Progress
 
 PREDICTIONS, N_BEST, PRESET = "predictions.json", "nbest.json", "preset"

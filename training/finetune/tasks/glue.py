@@ -22,8 +22,7 @@ import math
 import os
 
 from training.command.checks import not_there, uneven_micro_batches
-from training.command.kinds import nearest
-from training.command.settings import setting
+from training.command.settings import nearest, setting
 from training.finetune.glue.protocol import COLUMNS, GLUE_TASKS, PROTOCOLS, TASKS
 from training.finetune.settings import FinetuneSettings, inheriting, too_long
 

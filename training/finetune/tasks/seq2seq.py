@@ -20,9 +20,16 @@ from the last checkpoint.
 import dataclasses
 import pathlib
 
-from training.command import config_file
-from training.command.checks import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, option
-from training.command.settings import COMMAND_LINE, setting
+from training.command.settings import (
+    COMMAND_LINE,
+    COUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SHARE,
+    config_names,
+    option,
+    setting,
+)
 from training.command.without_keras import without_keras
 from training.finetune.settings import FinetuneSettings, inheriting, wrong_files
 from training.presets.checks import is_seq2seq, read_object
@@ -76,7 +83,7 @@ class Settings(MethodChoice, FinetuneSettings):
     )
     config: str | None = setting(
         None,
-        f"Named settings: {', '.join(config_file.names('finetune seq2seq'))}, or the path of a "
+        f"Named settings: {', '.join(config_names('finetune seq2seq'))}, or the path of a "
         ".toml file.",
         counts=False,
     )

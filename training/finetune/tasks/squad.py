@@ -19,8 +19,7 @@ A model as small as a laptop trains wants a higher rate (3e-4).
 import dataclasses
 import pathlib
 
-from training.command.checks import COUNT, POSITIVE
-from training.command.settings import setting
+from training.command.settings import COUNT, POSITIVE, setting
 from training.finetune.settings import FinetuneSettings, inheriting, too_long, wrong_files
 from training.presets.checks import TOKENIZERS, read_object
 
@@ -83,7 +82,7 @@ class Settings(FinetuneSettings):
         """Returns a sentence if rows leave too little room, or are too long for the preset."""
         if wrong.keys() & _SIZES:
             return []
-        from training.presets.span_extractor import can_extend
+        from training.presets.encoder import can_extend
 
         reason = (
             "takes, whose tables cannot be made longer. Choose shorter rows, or another preset."

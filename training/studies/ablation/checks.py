@@ -3,9 +3,8 @@
 import os
 import shlex
 
-from training.command.checks import not_there, option, wrong_fields
-from training.command.kinds import nearest
-from training.command.settings import COMMAND_LINE
+from training.command.checks import not_there
+from training.command.settings import COMMAND_LINE, nearest, option, wrong_fields
 from training.command.variant import Variant, label_of, parse
 from training.command.without_keras import without_keras
 from training.studies.ablation import objectives as objectives_settings

@@ -2,13 +2,11 @@
 
 import dataclasses
 
-from training.command.checks import option
-from training.command.kinds import nearest, values_of
-from training.command.settings import COMMAND_LINE
+from training.command.settings import COMMAND_LINE, nearest, option, values_of
 from training.command.without_keras import objective_names
 from training.machine.cost import step_flops
-from training.pretrain.identity import OBJECTIVE_OPTIONS
-from training.pretrain.schedule import scaled_warmup
+from training.pretrain.checks import OBJECTIVE_OPTIONS
+from training.pretrain.settings import scaled_warmup
 
 _CAUSAL_OPTIONS = ("long_rows", "perplexity_options")
 

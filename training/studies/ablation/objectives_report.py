@@ -5,8 +5,7 @@ import functools
 
 import numpy as np
 
-from training.command.durations import duration
-from training.command.tables import table
+from training.command.report import duration, table
 from training.studies.ablation.objectives import RunCost
 from training.studies.ablation.report import as_json, how_to_read, parts_of
 from training.studies.ablation.results import collect

@@ -2,7 +2,7 @@
 
 import math
 
-from training.command.tables import table
+from training.command.report import table
 from training.study.report import spread
 from training.study.results import shares_to_baseline, summarize
 

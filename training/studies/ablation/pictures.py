@@ -5,7 +5,7 @@ import math
 import numpy as np
 from matplotlib.figure import Figure
 
-from training.command.pictures import save
+from training.command.report import save
 from training.evaluate.tasks.perplexity import draw_positions
 from training.studies.ablation.over_steps import summaries_at
 from training.studies.ablation.results import LOSS

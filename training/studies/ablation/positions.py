@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from keras_tupe.metrics import mean_interval
-from training.command.tables import table
+from training.command.report import table
 
 _COLUMNS = 8
 

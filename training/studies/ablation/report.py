@@ -4,9 +4,8 @@ import math
 
 import numpy as np
 
-from training.command.kinds import nearest
-from training.command.settings import COMMAND_LINE
-from training.command.tables import table
+from training.command.report import table
+from training.command.settings import COMMAND_LINE, nearest
 from training.studies.ablation import over_steps
 from training.studies.ablation.positions import by_position
 from training.studies.ablation.results import LOSS

@@ -5,14 +5,12 @@ import dataclasses
 import functools
 import json
 
-from training.command.checks import COUNT
-from training.command.kinds import values_of
-from training.command.settings import setting
+from training.command.settings import COUNT, setting, values_of
 from training.command.variant import parse
 from training.command.without_keras import method_names
 from training.machine.cost import CURVE_POINTS
 from training.pretrain import settings as pretrain_settings
-from training.pretrain.schedule import scaled_warmup
+from training.pretrain.settings import scaled_warmup
 from training.studies.ablation.checks import OWN_CHOICE, find_problems
 from training.study.study import StudyOptions
 

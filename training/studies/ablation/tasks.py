@@ -7,10 +7,8 @@ import os
 import pathlib
 import shlex
 
-from training.command.checks import option
-from training.command.settings import read
+from training.command.settings import option, option_words, read, words
 from training.command.without_keras import without_keras
-from training.command.words import option_words, words
 from training.evaluate.tasks import blimp, perplexity
 from training.finetune.glue.protocol import GLUE_TASKS, PROTOCOLS
 from training.finetune.tasks import glue, squad

@@ -12,14 +12,13 @@ import numpy as np
 
 from keras_tupe import data
 from keras_tupe._json_file import read_json_object
-from training.command.child import Stop
-from training.command.durations import duration
-from training.command.tables import table
+from training.command.processes import Stop
+from training.command.report import duration, table
+from training.command.settings import words
 from training.command.variant import label_of
-from training.command.words import words
 from training.machine.cost import TimeLeft, find_device, pretraining
-from training.presets.of_run import preset_at
-from training.pretrain.identity import data_facts
+from training.presets.folder import preset_at
+from training.pretrain.loop import data_facts
 from training.pretrain.report import load_run
 from training.studies.ablation import objectives, objectives_report, report
 from training.studies.ablation.results import LOSS, collect, loss_name

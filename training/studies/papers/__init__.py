@@ -12,8 +12,7 @@ An experiment does `study ablation`, `convert` and `finetune squad` in OUT. The 
 paper's numbers and ours in tables of their own, and what differs between them.
 """
 
-from training.command import config_file
-from training.command.toml_file import read_toml
+from training.command.settings import CONFIGS, read_toml
 from training.studies.papers.settings import Settings
 from training.study.study import Study
 
@@ -26,7 +25,7 @@ def _work(settings):
 
 def questions():
     """Returns the question of each experiment that comes with the package, by its name."""
-    files = sorted((config_file.FOLDER / "experiments").glob("*.toml"))
+    files = sorted((CONFIGS / "experiments").glob("*.toml"))
     return {file.stem: read_toml(file)["question"] for file in files}
 
 

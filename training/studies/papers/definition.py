@@ -4,21 +4,26 @@ import dataclasses
 import pathlib
 import typing
 
-from training.command import config_file
-from training.command.checks import PRECISIONS
-from training.command.kinds import nearest
-from training.command.settings import setting
-from training.command.toml_file import COUNT, RATE, read_settings, read_table, read_toml
+from training.command.settings import (
+    CONFIGS,
+    nearest,
+    read_config,
+    read_settings,
+    read_toml,
+    setting,
+)
 from training.command.variant import parse
 from training.command.without_keras import without_keras
 from training.finetune.glue.protocol import PROTOCOLS, TASKS
+from training.machine.settings import PRECISIONS
 from training.pretrain.settings import Settings as PretrainSettings
 from training.studies.papers.paper import Disagreement, PaperTable, Source, choice, table
+from training.studies.papers.toml_tables import COUNT, RATE, read_table
 
 with without_keras():
     from keras_tupe.models.sizes import SIZES
 
-FOLDER = config_file.FOLDER / "experiments"
+FOLDER = CONFIGS / "experiments"
 ROWS_AND_SEEDS = ("length", "vocabulary_size", "seeds")  # no settings of training.pretrain
 SCALES = ("paper", "gpu-day", "gpu-hour", "laptop")
 _OWN = dataclasses.field(default="", metadata={"own": True})  # no key of a file
@@ -60,9 +65,7 @@ class Pretrain(PretrainSettings):
         ]
         found += choice("size", given.get("size", cls.size), SIZES, place)
         named = [field for name, field in known.items() if name not in ROWS_AND_SEEDS]
-        named, mistakes = (
-            config_file.read(given["config"], named) if "config" in given else ({}, [])
-        )
+        named, mistakes = read_config(given["config"], named) if "config" in given else ({}, [])
         found += mistakes
         return (None if found else cls(**{**named, **given}, given=given)), found
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from training.command.kinds import nearest
+from training.command.settings import nearest
 
 table = dataclasses.dataclass(frozen=True, kw_only=True)
 

@@ -4,7 +4,7 @@ import math
 
 from matplotlib.figure import Figure
 
-from training.command.pictures import save
+from training.command.report import save
 from training.studies.ablation.results import LOSS
 
 _THEIRS, _OURS, _BASE = "#7a7a7a", "#1f77b4", "#d9d9d9"

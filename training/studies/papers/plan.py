@@ -6,12 +6,12 @@ import os
 import shlex
 
 from keras_tupe import positions
-from training.command.tables import table
+from training.command.report import table
+from training.command.settings import option_words
 from training.command.variant import parse
-from training.command.words import option_words
 from training.finetune.cost import glue_cost, squad_cost
 from training.machine.cost import CURVE_POINTS, H200, TWO_CORES, Cost, pretraining
-from training.pretrain.schedule import scaled_list, scaled_warmup
+from training.pretrain.settings import scaled_list, scaled_warmup
 from training.studies.papers.definition import ROWS_AND_SEEDS
 from training.studies.papers.facts import preset_facts, rows_facts
 

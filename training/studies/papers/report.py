@@ -2,7 +2,7 @@
 
 import math
 
-from training.command.tables import table
+from training.command.report import table
 from training.command.variant import parse
 from training.finetune.glue.protocol import PROTOCOLS
 from training.studies.ablation.results import LOSS

@@ -4,20 +4,12 @@ import dataclasses
 import os
 import pathlib
 
-from training.command.checks import (
-    COUNT,
-    POSITIVE,
-    PRECISIONS,
-    RATE,
-    not_there,
-    option,
-    wrong_fields,
-)
-from training.command.checks import STRATEGIES as _ALL_STRATEGIES
-from training.command.kinds import nearest
-from training.command.settings import setting
+from training.command.checks import not_there
+from training.command.settings import COUNT, POSITIVE, RATE, nearest, option, setting, wrong_fields
 from training.finetune.glue.protocol import GLUE_TASKS, TASKS
 from training.machine import settings as machine
+from training.machine.settings import PRECISIONS
+from training.machine.settings import STRATEGIES as _ALL_STRATEGIES
 from training.studies.papers.definition import SCALES, find, names
 from training.study.study import StudyOptions
 

@@ -3,7 +3,7 @@
 import functools
 import pathlib
 
-from training.command.child import Stop
+from training.command.processes import Stop
 from training.command.settings import read
 from training.convert.settings import Settings as ConvertSettings
 from training.finetune.tasks.squad import Settings as SquadSettings

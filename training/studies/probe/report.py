@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from keras_tupe.metrics import mean_interval
-from training.command.tables import table
+from training.command.report import table
 from training.studies.probe.ceilings import EVERYWHERE, KINDS, NOWHERE, TRAINED, ceiling
 from training.studies.probe.tasks import TASKS
 from training.study.report import comparison, comparison_header, note_on_comparisons, spread
@@ -305,7 +305,7 @@ def draw_scores(path, methods, bounds, trained_length):
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
 
-    from training.command.pictures import save
+    from training.command.report import save
 
     cells = list(next(iter(methods.values()))["scores"])
     tasks, lengths = (list(dict.fromkeys(names)) for names in zip(*cells, strict=True))

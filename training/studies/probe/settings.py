@@ -4,9 +4,15 @@ import dataclasses
 import functools
 import re
 
-from training.command.checks import COUNT, POSITIVE, wrong_fields
-from training.command.kinds import nearest, values_of
-from training.command.settings import counting, setting
+from training.command.settings import (
+    COUNT,
+    POSITIVE,
+    counting,
+    nearest,
+    setting,
+    values_of,
+    wrong_fields,
+)
 from training.command.variant import parse
 from training.machine import settings as machine
 from training.study.study import StudyOptions

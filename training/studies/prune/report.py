@@ -3,7 +3,7 @@
 import numpy as np
 
 from keras_tupe.metrics import wilson_interval
-from training.command.tables import table
+from training.command.report import table
 from training.study.study import Report
 
 _BY = {"heads": "least important first", "weights": "smallest first"}
@@ -98,7 +98,7 @@ def draw_pruning(path, results, title):
         results: what is known of the curves.
         title: of the picture.
     """
-    from training.command.pictures import save
+    from training.command.report import save
     from training.study.pictures import panels
 
     drawn = [(_draw_scores, kind) for kind in _BY if _curve(results, kind)]

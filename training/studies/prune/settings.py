@@ -2,8 +2,7 @@
 
 import dataclasses
 
-from training.command.checks import COUNT, COUNT_OR_ZERO, POSITIVE, wrong_fields
-from training.command.settings import setting
+from training.command.settings import COUNT, COUNT_OR_ZERO, POSITIVE, setting, wrong_fields
 from training.presets.checks import measurement_problems
 from training.study.study import StudyOptions
 

@@ -3,7 +3,7 @@
 import importlib
 import pkgutil
 
-from training.command.kinds import nearest
+from training.command.settings import nearest
 from training.studies.probe.tasks._task import Task
 
 TASKS = {

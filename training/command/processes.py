@@ -1,4 +1,9 @@
-"""Other commands, each in a process of its own that does not outlive this one."""
+"""Commands in processes of their own, which do not outlive this one.
+
+`python -m` looks into the current folder first, which may have a `training` of its own. This file
+is run by its path, looks first where the package lies that it is a part of, and then does as
+`python -m` does.
+"""
 
 import contextlib
 import os
@@ -9,18 +14,36 @@ import sys
 import threading
 import time
 
-from training.command import start
-
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _LOOK_SECONDS = 0.1
+_PARENT = "--parent"
+
+
+def words_of(module, *words):
+    """Returns the command line of a process that does what `python -m module words` does."""
+    return [sys.executable, "-P", os.path.abspath(__file__), module, *words]
+
+
+@contextlib.contextmanager
+def safe_environment():
+    """Inside of it, processes that others start with `python -m` do not look here first either."""
+    names = ("PYTHONSAFEPATH", "PYTHONPATH")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ["PYTHONSAFEPATH"] = "1"
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_ROOT, before["PYTHONPATH"]]))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
 
 
 class Stop:
-    """Hands on the wish to end (SIGINT, SIGTERM) to the command that runs, while it is in use.
+    """Hands on the wish to end (SIGINT, SIGTERM), if `received`, to the command that runs.
 
     The command gets SIGTERM, on which it saves and ends; at the second wish it is killed.
-
-    Attributes:
-        received: whether somebody wished it.
     """
 
     def __init__(self):
@@ -41,16 +64,13 @@ class Stop:
     def run(self, module, words):
         """Runs `python -m module words` and waits for its end; returns its exit status.
 
-        What it tells on standard error is shown, its standard output is not.
-
-        Args:
-            module: such as `"training.pretrain"`.
-            words: list of strings.
+        What it tells on standard error is shown, its standard output is not. It is killed when this
+        process ends.
         """
         if self.received:
             return None
         self._process = subprocess.Popen(
-            start.words_of(__name__, str(os.getpid()), module, *words),
+            words_of(_PARENT, str(os.getpid()), module, *words),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
         )
@@ -76,14 +96,11 @@ def _end_with(parent):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _main():
-    """What the other process does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the whole group
-    parent, module = int(sys.argv[1]), sys.argv[2]
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    sys.argv = sys.argv[2:]
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
-
-
 if __name__ == "__main__":
-    _main()
+    sys.path.insert(0, _ROOT)
+    del sys.argv[0]
+    if sys.argv[0] == _PARENT:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the whole group
+        threading.Thread(target=_end_with, args=(int(sys.argv[1]),), daemon=True).start()
+        del sys.argv[:2]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

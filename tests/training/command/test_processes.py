@@ -22,7 +22,7 @@ time.sleep(float(sys.argv[1]))
 sys.exit(int(sys.argv[2]))
 """
 PARENT = """
-from training.command.child import Stop
+from training.command.processes import Stop
 with Stop() as stop:
     print(stop.run("waiting_command", {words}), stop.received)
     print(stop.run("waiting_command", ["0", "0"]), stop.received)

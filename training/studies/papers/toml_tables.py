@@ -1,12 +1,9 @@
-"""TOML that anybody may have written: read as a dictionary, or refused with a reason."""
+"""TOML tables as dataclasses, or refused with a sentence for each mistake."""
 
 import dataclasses
-import math
-import pathlib
-import tomllib
 import typing
 
-from training.command.kinds import kind_of, nearest
+from training.command.settings import unknown_keys
 
 # Type -> the types of its values, how one is called, how several are; more is said by `Annotated`.
 _KINDS = {
@@ -16,55 +13,6 @@ _KINDS = {
 }
 COUNT = typing.Annotated[int, " >= 1", lambda value: value >= 1]
 RATE = typing.Annotated[float, " above 0", lambda value: value > 0]
-_SHOWN = 100  # characters of what is told of an unknown key
-_MAX_INTEGER = 2**63  # of TOML; Python's parser has no limit
-
-
-def read_toml(path):
-    """Returns the dictionary in a TOML file.
-
-    Args:
-        path: the file.
-
-    Raises:
-        OSError: if it cannot be read.
-        ValueError: if it is not TOML in UTF-8, is nested too deeply, or has a number that is
-            infinite, not a number, or an integer beyond 64 bits.
-    """
-    try:
-        entries = tomllib.loads(pathlib.Path(path).read_text(encoding="utf-8"))
-        _check_numbers(entries)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-    return entries
-
-
-def _check_numbers(value):
-    if isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            _check_numbers(item)
-    elif isinstance(value, int) and not -_MAX_INTEGER <= value < _MAX_INTEGER:
-        raise ValueError("it has an integer beyond 64 bits")
-    elif isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"it has a number that is not finite, {value}")
-
-
-def read_settings(entries, known, place):
-    """Returns the values of settings of a command, and a sentence for each mistake.
-
-    Args:
-        entries: dictionary, as TOML gives it.
-        known: dictionary: name of a setting -> its dataclass field.
-        place: how the table is called in sentences.
-    """
-    values, found = {}, _unknown_keys(entries, known, place)
-    for key in filter(known.__contains__, entries):
-        kind = kind_of(known[key])
-        try:
-            values[key] = kind.from_toml(entries[key])
-        except ValueError:
-            found.append(f"{key} in {place} must be {kind}. Received: {entries[key]!r}")
-    return values, found
 
 
 def read_table(table_class, entries, path=""):
@@ -84,7 +32,7 @@ def read_table(table_class, entries, path=""):
         return table_class.read(entries, _place(path))
     hints = typing.get_type_hints(table_class, include_extras=True)
     known = {one.name: one for one in dataclasses.fields(table_class) if "own" not in one.metadata}
-    values, found = {}, _unknown_keys(entries, known, _place(path))
+    values, found = {}, unknown_keys(entries, known, _place(path))
     for key, field in known.items():
         if key in entries:
             values[key] = _value(hints[key], entries[key], f"{path}.{key}".lstrip("."), found)
@@ -100,15 +48,6 @@ def _place(path):
     return f"[{path}]" if path else "the file"
 
 
-def _unknown_keys(entries, known, place):
-    return [
-        f"{place} has an unknown key, {key!r}; the nearest known key is {nearest(key, known)!r}. "
-        f"Received: {shown if len(shown) < _SHOWN else key}"
-        for key, shown in ((key, f"{key}={entries[key]!r}") for key in entries)
-        if key not in known
-    ]
-
-
 def _value(hint, value, path, found):
     """Returns a value of a table, as dataclasses where it is of tables; adds its mistakes."""
     kind, parts = _parts(hint)
@@ -118,7 +57,7 @@ def _value(hint, value, path, found):
         return table
     if kind is dict and isinstance(value, dict):
         names = typing.get_args(parts[0])
-        found += _unknown_keys(value, names, _place(path))
+        found += unknown_keys(value, names, _place(path))
         return {
             name: _value(parts[1], one, f"{path}.{name}", found)
             for name, one in value.items()

@@ -1,10 +1,11 @@
-"""Pictures of a run."""
+"""Pictures of the quickstart."""
 
 import math
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+
+from training.command.report import save
 
 
 def draw_curves(path, curves, floor=None):
@@ -70,8 +71,3 @@ def draw_position_bias(path, bias, title):
             axes.set_ylabel("query position")
         figure.colorbar(image, ax=axes, shrink=0.75)
     save(figure, path)
-
-
-def save(figure, path):
-    """Writes a figure as a PNG file."""
-    FigureCanvasAgg(figure).print_figure(path, dpi=110)
