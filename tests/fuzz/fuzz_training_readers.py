@@ -1,8 +1,6 @@
 """Readers of what the commands write and are given: settings, logs, records, results, cards."""
 
-import contextlib
 import functools
-import io
 import pathlib
 import tempfile
 
@@ -18,11 +16,10 @@ from keras_tupe.data.rows.json_record import write_json, write_sealed_json
 from keras_tupe.export.folder import write_card
 from training import compare
 from training.command import config_file
-from training.command import grid as command_grid
 from training.command import log as pretrain_log
 from training.draw import sources
-from training.finetune.seq2seq.pairs import read_pairs
-from training.finetune.squad import runs as finetune_squad_run
+from training.finetune.seq2seq import read_pairs
+from training.finetune.squad import read_predictions
 from training.finetune.tasks import glue as glue_settings
 from training.list import model_table
 from training.prepare import folder as prepare_folder
@@ -86,7 +83,7 @@ def _read_reports(folder):
 def _write_reports(folder):
     (folder / "glue").mkdir()
     found = {"rte": {"columns": {"rte": {"score": 60.0}}}}
-    write_json(folder / "glue" / "results.json", {"tasks": found, "average": 60.0, "seconds": 3})
+    write_json(folder / "glue" / "study.json", {"tasks": found, "average": 60.0, "seconds": 3})
 
 
 def _write_runs(folder):
@@ -140,19 +137,6 @@ def _read_experiment(folder):
     if "laptop" in experiment.scales:
         settings = ExperimentSettings(name=str(folder / "nobody.toml"), scale="laptop")
         make_plan(experiment, settings, TWO_CORES)
-
-
-def _write_grid(folder):
-    with contextlib.redirect_stderr(io.StringIO()), command_grid.Grid(folder) as grid:
-        cells = [command_grid.Cell(f"seed-{seed}", {"seed": seed}) for seed in range(2)]
-        grid.run(cells, lambda cell, place: {"score": 1.0, "seconds": 2.0})
-
-
-def _read_grid(folder):
-    grid = command_grid.Grid(folder)
-    for seed in range(2):
-        grid.metrics(command_grid.Cell(f"seed-{seed}", {"seed": seed}))
-    grid.commits(["seed-0", "seed-1"])
 
 
 def _write_cards(folder):
@@ -267,7 +251,6 @@ READERS = [
         _read_experiment,
         quick=20,
     ),
-    Reader("grid", _write_grid, _read_grid, files=("*/*.json",), quick=12),
     Reader(
         "cards of exports",
         _write_cards,
@@ -296,7 +279,7 @@ READERS = [
     Reader(
         "SQuAD predictions",
         _good("predictions.json", {"a": "x", "b": ""}),
-        finetune_squad_run.read_predictions,
+        read_predictions,
         quick=15,
     ),
     Reader(

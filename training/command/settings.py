@@ -9,6 +9,8 @@ from training.command.quiet import quiet_tensorflow
 from training.command.shell import WRONG
 
 COMMAND_LINE = "command line"
+# Options of before -> what they are called now.
+RENAMED = {"--dev": "--valid", "--dev-limit": "--valid-limit", "--warmup-share": "--warmup"}
 # of a parser that keeps the words as they are, and nothing about what is not given
 _FORM = {
     "formatter_class": argparse.RawDescriptionHelpFormatter,
@@ -208,7 +210,8 @@ def _unknown_options(words, fields):
     found = []
     for word in words:
         if word.startswith("--"):
-            near = nearest(word.split("=")[0], options)
+            name = word.split("=")[0]
+            near = RENAMED[name] if RENAMED.get(name) in options else nearest(name, options)
             found.append(f"unrecognized arguments: {word}; the nearest option is {near}.")
         elif not found:
             found.append(f"unrecognized arguments: {word}; options start with --.")

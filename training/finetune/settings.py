@@ -11,11 +11,11 @@ from training.command.checks import (
     not_there,
     uneven_micro_batches,
     wrong_fields,
-    wrong_out,
 )
 from training.command.settings import counting, setting
 from training.machine import settings as machine
 from training.presets.checks import preset_problems
+from training.study.study import StudyOptions
 
 _WARMUP = (
     "a share from 0 to below 1, or a whole number of steps",
@@ -24,7 +24,7 @@ _WARMUP = (
 
 
 @dataclasses.dataclass(frozen=True)
-class FinetuneSettings:
+class FinetuneSettings(StudyOptions):
     """What every task asks for; a task gives a field another default, see `inheriting`."""
 
     preset: str | None = setting(
@@ -32,9 +32,6 @@ class FinetuneSettings:
         "Folder of a preset with a tokenizer, as training.pretrain makes it.",
         positional=True,
         counts=False,
-    )
-    out: str | None = setting(
-        None, "Folder of the runs; the same command continues what is there.", counts=False
     )
     position_file: str | None = setting(
         None,
@@ -72,7 +69,7 @@ class FinetuneSettings:
         found = [*wrong.values(), *self.own_problems(wrong)]
         if self.batch_size and not wrong.keys() & {"batch_size", "micro_batches"}:
             found += uneven_micro_batches(self.batch_size, self.micro_batches)
-        return found + wrong_out(self.out, "the runs") + self.preset_problems(wrong)
+        return found + self.out_problems() + self.preset_problems(wrong)
 
     def own_problems(self, wrong):
         """Returns a sentence for each mistake in what the task alone asks for.

@@ -2,7 +2,6 @@
 
 import json
 
-import commands
 import glue_cases as cases
 import keras
 import numpy as np
@@ -18,7 +17,7 @@ from keras_tupe import (
 )
 from keras_tupe.data import GLUE_TASKS
 from keras_tupe.metrics import accuracy
-from training.finetune.glue import results as tables
+from training.finetune.glue import runs as tables
 from training.finetune.glue.protocol import COLUMNS, HUANG, PROTOCOLS, TASKS, TUPE, columns_of
 from training.finetune.glue.rows import (
     constant_scores,
@@ -92,35 +91,15 @@ def test_all_columns_of_the_papers_come_with_files_for_glues_server(preset, tmp_
     assert {name for name, column in columns.items() if column["score"] > 80} == set(columns)
     assert found["average_is"] == "mean of all 9 columns"
     assert found["average"] == pytest.approx(np.mean([x["score"] for x in columns.values()]))
-    assert "trained again it scores otherwise" not in printed
+    assert "For GLUE's server: MNLI-m.tsv, " in printed
     files = {path.name: path.read_text() for path in (out / "submission").iterdir()}
     assert set(files) == {f"{column.title}.tsv" for column in COLUMNS.values()}
     for text in files.values():
         header, *lines = text.splitlines()
         assert header == "index\tprediction"
         assert [line.split("\t")[0] for line in lines] == list(map(str, range(7)))
-    seconds = [json.loads(path.read_text())["seconds"] for path in out.rglob("metrics.json")]
-    assert len(seconds) == 16
-    assert found["seconds"] == pytest.approx(sum(seconds))
     _, _, told = cases.run(preset, data, out, submission=True, epochs=8)
-    assert told.count("8 of 8 runs are there already.") == 2
-
-
-@pytest.mark.slow
-def test_the_runs_for_the_server_go_on_after_a_kill(preset, data, tmp_path):
-    words = cases.arguments(preset, data, tmp_path / "out", "stsb", submission=True, epochs=2)
-    process = commands.start(
-        "finetune glue", words, tmp_path / "log", moment=("os.mkdir", "/test/stsb", 2)
-    )
-    assert commands.ended(process) != 0
-    before = json.loads((tmp_path / "out" / "results.json").read_text())  # of the grid alone
-    assert not (tmp_path / "out" / "submission" / "STS-B.tsv").exists()
-    found, printed, told = cases.run(
-        preset, data, tmp_path / "out", "stsb", submission=True, epochs=2
-    )
-    assert "1 of 1 runs are there already." in told
-    assert found["tasks"] == before["tasks"]
-    assert "For GLUE's server: STS-B.tsv, in submission/" in printed
+    assert "8 of 8 runs are there already." in told
 
 
 @pytest.mark.slow
@@ -363,11 +342,11 @@ def test_the_protocols_are_those_of_the_papers():
     assert set(HUANG.epochs.values()) == {3}
     assert {name for name, metric in HUANG.metrics.items() if metric == "f1"} == {"qqp", "mrpc"}
     assert HUANG.metrics["mnli"] == HUANG.metrics["sst2"] == "accuracy"
-    assert set(Settings(protocol="huang").plan().tasks) == {"mnli", "qqp", "sst2", "mrpc"}
+    assert set(Settings(protocol="huang").asked().tasks) == {"mnli", "qqp", "sst2", "mrpc"}
 
 
 def test_a_plan_is_the_protocol_but_for_what_was_asked():
-    plan = Settings().plan()
+    plan = Settings().asked()
     assert plan == PROTOCOLS["tupe"]
     assert tables.changes(plan, Settings(), 512) == []
     assert len(plan.tasks) == 8
@@ -380,7 +359,7 @@ def test_a_plan_is_the_protocol_but_for_what_was_asked():
         dropout=0.0,
         limit=1000,
     )
-    plan = settings.plan()
+    plan = settings.asked()
     assert plan.tasks == ("mnli", "cola", "stsb")
     assert plan.learning_rates == (1e-4,)
     assert tables.changes(plan, settings, 512) == [
@@ -410,7 +389,7 @@ def result(constant=50.0, **rates):
 
 
 def tasks_of(changes=None, **columns):
-    """`tasks` of `results.json` with these columns."""
+    """`tasks` of `study.json` with these columns."""
     found = {}
     for name, column in columns.items():
         task = COLUMNS[name].task
@@ -459,10 +438,9 @@ def test_the_average_is_the_plain_mean_and_says_of_what(count, mean):
 def test_each_column_of_mnli_has_a_run_of_its_own_for_the_server():
     matched = result(r2=[1.0, 2.0, 3.0], r3=[0.0, 0.0, 0.0])
     mismatched = result(r2=[0.0, 0.0, 0.0], r3=[3.0, 1.0, 2.0])
-    chosen = tables.chosen_runs(tasks_of(mnli_m=matched, mnli_mm=mismatched))
-    assert chosen == {("mnli", 2e-5, 1): ("mnli_m",), ("mnli", 3e-5, 2): ("mnli_mm",)}
-    found = tasks_of(mnli_m=matched, mnli_mm=matched, rte=result(r2=[None]))
-    assert tables.chosen_runs(found) == {("mnli", 2e-5, 1): ("mnli_m", "mnli_mm")}
+    tasks = tasks_of(mnli_m=matched, mnli_mm=mismatched, rte=result(r2=[None]))
+    chosen = {column.name: run for column, run in tables.chosen_runs(tasks).items()}
+    assert chosen == {"mnli_m": ("mnli", 2e-5, 1), "mnli_mm": ("mnli", 3e-5, 2)}
 
 
 # === Tables ===
@@ -479,7 +457,7 @@ def test_tables_mark_the_best_rate_and_say_what_was_reduced(tmp_path):
     )
     results = {**FACTS, "changes": ["seeds 3, not 5"], "tasks": tasks, **tables.average(tasks)}
     assert json.loads(json.dumps(results, allow_nan=False)) == results
-    text = "\n".join(tables.report(results))
+    text = "\n".join(tables.tables(results))
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert "## CoLA (Matthews correlation, %)" in lines
     assert "| learning rate | seed 0 | seed 1 | seed 2 | median | |" in lines
@@ -498,7 +476,7 @@ def test_tables_mark_the_best_rate_and_say_what_was_reduced(tmp_path):
 
 def test_a_protocol_that_was_kept_is_said_to_be():
     tasks = tasks_of(**{name: result(r2=[1.0]) for name in NINE})
-    text = "\n".join(tables.report({**FACTS, "tasks": tasks, **tables.average(tasks)}))
+    text = "\n".join(tables.tables({**FACTS, "tasks": tasks, **tables.average(tasks)}))
     assert "Settings of the protocol: Ke et al. 2021" in text
     assert "Not the protocol" not in text
     assert "Mean of all 9 columns: 1.00" in text

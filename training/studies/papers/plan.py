@@ -154,7 +154,7 @@ class _Commands:
         self._machine = {"precision": settings.precision or scale.precision}
         self._machine |= {"strategy": settings.strategy, "xla": settings.xla}
         self._questions = {"train": settings.squad_train or "TRAIN"}
-        self._questions["dev"] = settings.squad_dev or "DEV"
+        self._questions["valid"] = settings.squad_dev or "DEV"
 
     def ablation(self, facts):
         """Returns the command that pre-trains, and tests what an ablation can test."""

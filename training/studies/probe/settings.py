@@ -76,7 +76,7 @@ class Settings(StudyOptions):
     learning_rate: float = setting(
         3e-3, "Highest learning rate; it falls linearly to zero.", rule=POSITIVE
     )
-    warmup_share: float = setting(
+    warmup: float = setting(
         0.1, "Share of the steps in which the learning rate rises.", rule=SHARE
     )
     weight_decay: float = setting(0.01, "Factor of the decoupled weight decay.", rule=NOT_NEGATIVE)
