@@ -44,9 +44,7 @@ class FolderLock:
             or it cannot be made or locked.
     """
 
-    def __init__(
-        self, folder, program=None, *, worker=0, run=None, beside=False, seconds=0
-    ):
+    def __init__(self, folder, program=None, *, worker=0, run=None, beside=False, seconds=0):
         self._out = self._folder = pathlib.Path(folder)
         name = LOCK
         if beside:

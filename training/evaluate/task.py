@@ -73,12 +73,14 @@ class Evaluation(Work):
 
     def __init__(self, settings):
         from keras_tupe import positions
+        from training.presets.folder import preset_digest
 
         super().__init__(settings)
         if settings.position_file is not None:
             positions.load_file(settings.position_file)
-        self.presets, self._last = labels(settings.presets), (None, None)
-        for label in self.presets:
+        self.presets, self._last, self._digests = labels(settings.presets), (None, None), {}
+        for label, preset in self.presets.items():
+            self._digests[label] = preset_digest(preset, settings.position_file)
             self.loaded(label)
 
     def loaded(self, label):
@@ -98,10 +100,7 @@ class Evaluation(Work):
 
     def run_of(self, label, name, own, **place):
         """Returns a `Run` on a preset."""
-        from training.presets.folder import preset_digest
-
-        preset = preset_digest(self.presets[label], self.settings.position_file)
-        shared = {**counting(self.settings), "preset": preset}
+        shared = {**counting(self.settings), "preset": self._digests[label]}
         place = {"preset": label, **place}
         return Run(name, functools.partial(self._do, place), place, shared, own, kind=label)
 

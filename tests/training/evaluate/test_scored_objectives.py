@@ -129,7 +129,7 @@ def test_the_command_scores_presets_of_other_objectives(make, plain, name, tmp_p
     data, out = cases.write_pairs(tmp_path / "blimp"), tmp_path / "out"
     results, _ = cases.run(preset, data, out, "--paradigms", "agreement")
     assert results["score"] == name
-    with open(out / "paradigms" / "agreement" / "pairs.csv", encoding="utf-8") as file:
+    with open(out / "preset" / "agreement" / "pairs.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     tokenizer = TupeTokenizer(list(cases.ODDS))
     for row in rows:

@@ -216,7 +216,8 @@ def finished(request, tmp_path_factory):
 def outcome(out):
     """Returns all that must be the same after an interruption: scores, tables, files of runs."""
     results = json.loads((out / "study.json").read_text())
-    kept = {k: v for k, v in results.items() if "seconds" not in k and k != "command"}
+    own = ("command", "settings", "seconds", "train_seconds")
+    kept = {name: value for name, value in results.items() if name not in own}
     _, _, _, text = (out / "study.md").read_text().split("\n\n", 3)  # without command and time
     files = {
         str(path.relative_to(out)): path.read_bytes()

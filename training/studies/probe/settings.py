@@ -76,9 +76,7 @@ class Settings(StudyOptions):
     learning_rate: float = setting(
         3e-3, "Highest learning rate; it falls linearly to zero.", rule=POSITIVE
     )
-    warmup: float = setting(
-        0.1, "Share of the steps in which the learning rate rises.", rule=SHARE
-    )
+    warmup: float = setting(0.1, "Share of the steps in which the learning rate rises.", rule=SHARE)
     weight_decay: float = setting(0.01, "Factor of the decoupled weight decay.", rule=NOT_NEGATIVE)
     beta_2: float = setting(0.98, "Decay of the second moment.", rule=SHARE)
     clip_norm: float = setting(1.0, "Largest norm of all gradients together.", rule=POSITIVE)
