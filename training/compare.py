@@ -23,20 +23,31 @@ with without_keras():
 SETTINGS = "settings.json"
 # Where runs of different methods may differ, or that change nothing in what was learned.
 _EXPECTED = {
-    "position",
-    "position_options",
-    "position_file",
-    "out",
-    "config",
-    "keep",
-    "keep_steps",
-    "preset_steps",
-    "log_every",
-    "save_every",
-    "tensorboard",
-    "allow_change",
-    "peak_flops",
+    *("position", "position_options", "position_file", "out", "config", "keep", "keep_steps"),
+    *("preset_steps", "log_every", "save_every", "tensorboard", "allow_change", "peak_flops"),
 }
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Settings of the comparison."""
+
+    runs: tuple = setting((), "Folders of runs.", positional=True)
+    out: str = setting("curves.png", "PNG file to write.")
+
+    def problems(self):
+        """Returns a sentence for each mistake."""
+        found = []
+        if not self.runs:
+            found.append("RUNS must name at least one folder of a run. Received: none")
+        if not self.out.endswith(".png"):
+            found.append(f"--out must be a .png file. Received: {self.out!r}")
+        for folder in self.runs:
+            try:
+                settings_of(folder)
+            except ValueError as error:
+                found.append(str(error))
+        return found
 
 
 def settings_of(folder):
@@ -63,16 +74,9 @@ def settings_of(folder):
 def labels(folders, settings):
     """Returns a different name for each run: its method, with the folder where that is not enough.
 
-    Args:
-        folders: list of paths.
-        settings: list of dictionaries.
+    The `settings` are a list of dictionaries, in the order of the `folders`.
     """
-    methods = [
-        pathlib.Path(values["position_file"]).stem
-        if values.get("position_file")
-        else values["position"]
-        for values in settings
-    ]
+    methods = [pathlib.Path(one.get("position_file") or one["position"]).stem for one in settings]
     return [
         method if methods.count(method) == 1 else f"{method} ({pathlib.Path(folder)})"
         for method, folder in zip(methods, folders, strict=True)
@@ -81,21 +85,15 @@ def labels(folders, settings):
 
 def differences(settings):
     """Returns the names of unexpected settings in which runs differ, sorted."""
-    names = {name for values in settings for name in values} - _EXPECTED
+    names = {name for one in settings for name in one} - _EXPECTED
+    first = settings[0]
     return sorted(
-        name
-        for name in names
-        if any(values.get(name) != settings[0].get(name) for values in settings)
+        name for name in names if any(one.get(name) != first.get(name) for one in settings)
     )
 
 
 def value_at(points, values, point):
     """Returns a curve's value at a point of its axis, on a line between two values; `None` outside.
-
-    Args:
-        points: ascending points of the axis.
-        values: the value at each.
-        point: where to read.
 
     Example:
         >>> value_at([10, 20], [3.0, 2.0], 15), value_at([10, 20], [3.0, 2.0], 5)
@@ -109,11 +107,7 @@ def value_at(points, values, point):
 
 
 def comparison(runs):
-    """Returns a table with a row for each run.
-
-    Args:
-        runs: list of `Run`, each with at least one validation.
-    """
+    """Returns a table with a row for each `Run`, all of which have a validation at least."""
     common = min(run.valid["tokens"][-1] for run in runs)
     is_even = all(run.valid["tokens"][-1] == common for run in runs)
     header = ["run", "steps", "tokens", "held-out loss", runs[0].words.accuracy]
@@ -122,38 +116,18 @@ def comparison(runs):
     rows = []
     for run in runs:
         valid = run.valid
-        speed, share = run.typical("tokens_per_second"), run.typical("flop_utilisation")
         row = [run.label, f"{valid['step'][-1]:,.0f}", f"{valid['tokens'][-1]:,.0f}"]
         row += [f"{valid['valid_loss'][-1]:.3f}", f"{valid['valid_accuracy'][-1]:.1%}"]
         if not is_even:
-            loss = value_at(valid["tokens"], valid["valid_loss"], common)
-            row.append("-" if loss is None else f"{loss:.3f}")
-        row.append("-" if speed is None else f"{speed:,.0f}")
-        row.append("-" if share is None else f"{share:.0%}")
+            row.append(_cell(value_at(valid["tokens"], valid["valid_loss"], common), ".3f"))
+        row.append(_cell(run.typical("tokens_per_second"), ",.0f"))
+        row.append(_cell(run.typical("flop_utilisation"), ".0%"))
         rows.append([*row, duration(run.seconds)])
     return table(header, rows)
 
 
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """Settings of the comparison."""
-
-    runs: tuple = setting((), "Folders of runs.", positional=True)
-    out: str = setting("curves.png", "PNG file to write.")
-
-    def problems(self):
-        """Returns a sentence for each mistake."""
-        found = []
-        if not self.runs:
-            found.append("RUNS must name at least one folder of a run. Received: none")
-        if not self.out.endswith(".png"):
-            found.append(f"--out must be a .png file. Received: {self.out!r}")
-        for folder in self.runs:
-            try:
-                settings_of(folder)
-            except ValueError as error:
-                found.append(str(error))
-        return found
+def _cell(value, form):
+    return "-" if value is None else f"{value:{form}}"
 
 
 def main(arguments=None):
@@ -164,18 +138,15 @@ def main(arguments=None):
 
         folders = list(dict.fromkeys(options.runs))
         settings = [settings_of(folder) for folder in folders]
-        runs = [
-            load_run(folder, label)
-            for folder, label in zip(folders, labels(folders, settings), strict=True)
-        ]
+        names = labels(folders, settings)
+        runs = [load_run(folder, name) for folder, name in zip(folders, names, strict=True)]
         for run, folder in zip(runs, folders, strict=True):
             if not run.valid["step"]:
                 raise ValueError(f"This run has no validation yet. Received: {folder!r}")
         pathlib.Path(options.out).parent.mkdir(parents=True, exist_ok=True)
         write_picture(options.out, runs)
     print(comparison(runs))
-    differing = differences(settings)
-    if differing:
+    if differing := differences(settings):
         print(f"\nThe runs also differ in {', '.join(differing)}.")
     if os.path.isfile(options.out):
         print(f"\npicture: {options.out}")
