@@ -214,16 +214,9 @@ def _target_model(model):
 
 
 def scorer_of(model, encoder, score, batch_tokens, preset):
-    """Returns how sentences are scored by a model, a name, and what does it.
+    """Returns how sentences are scored by a model: a name, and what does it.
 
-    Args:
-        model, encoder: the model, and the `Encoder` of its preset.
-        score: `"token"` or `"word"`, see `PseudoLogLikelihood`.
-        batch_tokens: as of `LogLikelihood`.
-        preset: the preset as the user named it, for messages.
-
-    Raises:
-        ValueError: if the model masks nothing, and `score` is not the default.
+    A `score` of `"word"`, see `PseudoLogLikelihood`, is refused of a model that masks nothing.
     """
     if score == "word" and (encoder.is_causal or encoder.is_discriminator):
         how = (

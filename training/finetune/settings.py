@@ -72,10 +72,7 @@ class FinetuneSettings(StudyOptions):
         return found + self.out_problems() + self.preset_problems(wrong)
 
     def own_problems(self, wrong):
-        """Returns a sentence for each mistake in what the task alone asks for.
-
-        By `wrong` the names of fields that are refused already are known.
-        """
+        """Returns a sentence for each mistake in what the task alone asks for, but for `wrong`."""
         return []
 
     def preset_problems(self, wrong):
@@ -122,13 +119,9 @@ def wrong_files(settings, what, *needed, besides=()):
 
 
 def too_long(length, config, can_take, reason):
-    """Returns a sentence if rows are longer than what a preset knows, and nothing helps.
+    """Returns a sentence if rows are longer than what a preset with this `config` knows.
 
-    Args:
-        length: tokens of a row, or `None`.
-        config: the settings of its encoder.
-        can_take: function of method and options -> whether they take rows of any length.
-        reason: what the sentence says after the method's name.
+    A method that `can_take` rows of any length, by itself and its options, is no reason.
     """
     limit = config.get("max_sequence_length")
     if length is None or not isinstance(limit, int) or length <= limit:

@@ -57,12 +57,7 @@ def converged(results):
 
 
 def table_of_seeds(results, **others):
-    """Returns a table with a row for each seed, their mean, and others to compare with.
-
-    Args:
-        results: a `Results`.
-        **others: name of a row (`_` is a space) -> a number for each score.
-    """
+    """Returns a table with a row for each seed, their mean, and others by name, to compare with."""
     runs = converged(results)
     rows = [
         [f"seed {run.place['seed']}", *(row["value"] for row in run.found["scores"])]

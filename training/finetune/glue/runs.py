@@ -235,14 +235,10 @@ def seed_of_median(values):
 
 
 def column(rates, constant):
-    """Returns what is told of a column.
+    """Returns what is told of a column, by `rates`: learning rate -> scores of its seeds.
 
     The score is that of the rate with the highest median, the lowest of equals; `None` if all fail.
-
-    Args:
-        rates: learning rate -> scores of its seeds, percent; `None` of a run that diverged, which
-            counts as the worst of all.
-        constant: score of a constant answer.
+    A run that diverged is `None`, the worst of all.
     """
     medians = {rate: median(values) for rate, values in rates.items()}
     known = [(-value, rate) for rate, value in medians.items() if value is not None]
@@ -288,10 +284,7 @@ def _columns(tasks):
 def changes(asked, settings, length):
     """Returns a sentence for each thing that is not as in the paper.
 
-    Args:
-        asked: the `Protocol` with what else was asked for.
-        settings: the `Settings`.
-        length: tokens of the rows: a model may take less than the protocol has.
+    The `length` is that of the rows: a model may take less than the protocol that is `asked` for.
     """
     paper = PROTOCOLS[asked.name]
     found = []
