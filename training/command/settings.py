@@ -10,7 +10,12 @@ from training.command.shell import WRONG
 
 COMMAND_LINE = "command line"
 # Options of before -> what they are called now.
-RENAMED = {"--dev": "--valid", "--dev-limit": "--valid-limit", "--warmup-share": "--warmup"}
+RENAMED = {
+    "--dev": "--valid",
+    "--dev-limit": "--valid-limit",
+    "--rows": "--limit",
+    "--warmup-share": "--warmup",
+}
 # of a parser that keeps the words as they are, and nothing about what is not given
 _FORM = {
     "formatter_class": argparse.RawDescriptionHelpFormatter,

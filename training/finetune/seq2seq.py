@@ -22,7 +22,7 @@ from keras_tupe.models import (
     TupeSeq2SeqLMPreprocessor,
 )
 from keras_tupe.tokenizers.rows import framed
-from keras_tupe.trainer import Checkpoints, InverseSquareRoot
+from keras_tupe.trainer import Checkpoints, InverseSquareRoot, NonFiniteError
 from training.command.log import LOG, VALID, RunLog, read_log
 from training.command.report_files import replaced_text
 from training.finetune.engine import OPTIMIZER, FineTuner, linear, warmup_steps
@@ -319,7 +319,11 @@ class Seq2Seq(Task):
 
     def do(self, seed, folder):
         """Trains, from the last checkpoint on, writes to the sources, and scores that."""
-        model = self._trained(seed, folder)
+        try:
+            model = self._trained(seed, folder)
+        except NonFiniteError:
+            shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
+            raise
         start, scores, found = time.monotonic(), [], {}
         writer = Writer(model, self.text, self.settings)
         for name in self.scored:

@@ -180,17 +180,13 @@ def test_the_command_fine_tunes_what_other_objectives_leave(kind, task, tmp_path
 # === Rows ===
 
 
-def test_a_task_has_its_columns_and_its_test_sets_on_request(data):
-    found = read(data, "mnli", "stsb")
-    assert list(found["mnli"].labeled) == ["mnli_m", "mnli_mm"]
-    assert found["mnli"].test == {}
+def test_a_task_has_its_columns_its_part_of_the_rows_and_test_sets_on_request(data):
     found = read(data, "mnli", submission=True)["mnli"]
-    assert [len(found.test[name].indices) for name in ("mnli_m", "mnli_mm")] == [5, 5]
+    assert list(found.labeled) == ["mnli_m", "mnli_mm"]
+    assert [len(found.test[name].indices) for name in found.labeled] == [5, 5]
     assert found.test["mnli_m"].labels is None
-
-
-def test_a_part_of_the_training_rows_has_their_texts_and_labels(data):
     whole, part = read(data, "stsb")["stsb"], read(data, "stsb", limit=50)["stsb"]
+    assert whole.test == {}
     assert (len(part.train.labels), part.all_rows) == (50, 160)
     assert sorted(part.train.indices) == list(part.train.indices)
     for place, index in enumerate(part.train.indices):
@@ -199,18 +195,15 @@ def test_a_part_of_the_training_rows_has_their_texts_and_labels(data):
     assert part.labeled["stsb"].indices.tolist() == whole.labeled["stsb"].indices.tolist()
 
 
-def test_the_hash_of_rows_tells_texts_labels_and_their_places_apart(data):
-    digests = set()
-    for change in range(4):
-        rows = read(data, "stsb", limit=50 if change == 3 else None)["stsb"]
-        first, second = rows.train.texts
-        if change == 1:
-            rows.train.labels[3] += 1
-        elif change == 2:
-            first[0], second[0] = second[0], first[0]
-        digests.add(rows.digest())
-    assert len(digests) == 4
-    assert read(data, "stsb")["stsb"].digest() in digests
+def test_the_hash_of_rows_tells_texts_labels_their_places_and_test_sets_apart(data):
+    plain, labels, places = (read(data, "stsb")["stsb"] for _ in range(3))
+    labels.train.labels[3] += 1
+    first, second = places.train.texts
+    first[0], second[0] = second[0], first[0]
+    others = [read(data, "stsb", **options)["stsb"] for options in ({"limit": 50}, {})]
+    assert len({rows.digest() for rows in (plain, labels, places, *others)}) == 4
+    submitted = read(data, "mnli", submission=True)["mnli"]
+    assert submitted.digest() != read(data, "mnli")["mnli"].digest()
 
 
 def test_bad_lines_are_told_with_their_line_or_left_out_on_request(preset, data, tmp_path):
@@ -264,35 +257,28 @@ def test_shuffled_labels_are_the_same_ones_in_another_order_for_each_seed():
     assert labels.tolist() == kept.tolist()
 
 
-def test_targets_and_predictions_are_classes_or_scores_of_0_to_5():
-    task = GLUE_TASKS["stsb"]
-    labels = np.array([0.0, 2.5, 5.0], "float32")
+def test_targets_predictions_and_scores_are_of_classes_or_of_0_to_5():
+    task, labels = GLUE_TASKS["stsb"], np.array([0.0, 2.5, 5.0], "float32")
     made = targets(task, labels)
     assert made.tolist() == [[0.0], [0.5], [1.0]]
     assert predictions(task, made).tolist() == labels.tolist()
+    assert targets(task, None) is None
     classes = np.array([1, 0], "int32")
     assert targets(GLUE_TASKS["rte"], classes) is classes
-    assert targets(task, None) is None
     outputs = [[0.1, 0.2, -1.0], [3.0, 3.0, 2.0]]
     assert predictions(GLUE_TASKS["mnli"], outputs).tolist() == [1, 0]
-
-
-def test_all_scores_of_a_task_are_percent():
     found = scores(GLUE_TASKS["mrpc"], np.array([1, 1, 0, 0]), np.array([1, 0, 0, 0]))
     assert found == {"accuracy": 75.0, "f1": pytest.approx(200 / 3)}
     found = scores(GLUE_TASKS["cola"], np.array([1, 1, 0, 0]), np.array([1, 1, 0, 0]))
     assert found == {"matthews": 100.0, "accuracy": 100.0}
-    labels = np.array([0.0, 1.0, 5.0])
-    found = scores(GLUE_TASKS["stsb"], labels, 3 + 7 * labels)
+    found = scores(task, labels, 3 + 7 * labels)
     assert found == {"pearson": pytest.approx(100.0), "spearman": pytest.approx(100.0)}
 
 
 def test_a_constant_answer_scores_what_is_documented():
-    train = np.array([1, 1, 0])  # 1 is the most frequent
-    dev = np.array([1] * 68 + [0] * 32)
+    train, dev = np.array([1, 1, 0]), np.array([1] * 68 + [0] * 32)  # 1 is the most frequent
     found = constant_scores(GLUE_TASKS["mrpc"], train, dev)
-    assert found["accuracy"] == 68.0
-    assert found["f1"] == pytest.approx(100 * 2 * 0.68 / 1.68)
+    assert found == {"accuracy": 68.0, "f1": pytest.approx(100 * 2 * 0.68 / 1.68)}
     assert constant_scores(GLUE_TASKS["cola"], train, dev)["matthews"] == 0.0
     scored = np.array([0.0, 1.5, 5.0], "float32")
     found = constant_scores(GLUE_TASKS["stsb"], scored, scored)

@@ -234,13 +234,10 @@ def test_a_run_leaves_answers_and_their_scores(parts, tmp_path):
     assert results["questions"]["valid"]["used"] == len(questions)
 
 
-def test_a_row_may_hold_just_one_stride_of_the_passage(parts, tmp_path):
+def test_rows_hold_a_stride_and_no_more_than_a_preset_knows(parts, tmp_path):
     preset, train, dev = map(str, parts)
     files = {"preset": preset, "train": train, "valid": dev, "out": str(tmp_path / "out")}
     assert Settings(**files, length=19, doc_stride=12, max_question_length=4).problems() == []
-
-
-def test_rows_too_long_for_what_a_preset_knows_are_refused(parts, tmp_path):
     preset = cases.save_preset(tmp_path / "preset", position="free_table")
     message = cases.failure(preset, *parts[1:], tmp_path / "out")
     known = "--length must not be above 24, the most tokens that the preset's 'free_table'"

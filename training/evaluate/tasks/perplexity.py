@@ -28,7 +28,7 @@ class Settings(task.Settings):
 
     data: str | None = setting(None, "Folder of rows, made by `keras-tupe prepare`.", counts=False)
     split: str = setting("valid", "Which rows.", one_of=("valid", "train"))
-    rows: int | None = setting(None, "Rows to read, from the first on. Default: all.", rule=COUNT)
+    limit: int | None = setting(None, "Rows to read, from the first on. Default: all.", rule=COUNT)
     bins: int = setting(16, "Parts that the positions of a row are divided into.", rule=COUNT)
     batch_tokens: int = setting(
         16_384, "Tokens that the model gets at once.", rule=COUNT, counts=False
@@ -148,7 +148,7 @@ def _sums(model, rows, length, settings):
     rule = NextTokens(vocabulary.size, vocabulary.pad_id, vocabulary.end_id)
     forward = Forward(TokenLosses(model))
     size = max(settings.batch_tokens // length, 1)
-    count = min(settings.rows or len(rows), len(rows))
+    count = min(settings.limit or len(rows), len(rows))
     fills = keras.backend.backend() == "jax"  # which compiles for every shape
     by_position, by_row = np.zeros((3, length)), np.zeros((2, count))
     for first in range(0, count, size):
