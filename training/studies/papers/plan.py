@@ -178,7 +178,8 @@ class _Commands:
             parts["GLUE"] = self._all(glue_cost, scale.glue, self._size).times(models)
         if scale.squad is not None and not squad_cells(scale):
             (length,) = scale.squad.lengths
-            values |= {f"squad_{name}": path for name, path in self._questions.items()}
+            values["squad_train"] = self._questions["train"]
+            values["squad_dev"] = self._questions["valid"]
             values["squad_options"] = shlex.join(option_words(self._squad_options(length)))
             parts["SQuAD"] = self._all(squad_cost, scale.squad, length, self._size)
         if scale.long_rows is not None:
