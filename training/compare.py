@@ -27,80 +27,6 @@ _EXPECTED = {
 }
 
 
-def settings_of(folder):
-    """Returns the settings of a run, a dictionary; `data` is what tells its rows from others."""
-    path = pathlib.Path(folder) / SETTINGS
-    try:
-        record = read_json_object(path)
-        settings = {**record["settings"], "data": record["data"]}
-        file = settings.get("position_file")
-        if not isinstance(settings["position"], str) or not isinstance(file, str | None):
-            raise ValueError("its method must be a text")
-    except (OSError, ValueError, KeyError, TypeError):
-        raise ValueError(
-            f"A run must be a folder that training.pretrain made, with a {SETTINGS}. "
-            f"Received: {str(folder)!r}"
-        ) from None
-    return settings
-
-
-def labels(folders, settings):
-    """Returns a name for each run: its method, with the folder where that is not enough."""
-    methods = [
-        pathlib.Path(values["position_file"]).stem
-        if values.get("position_file")
-        else values["position"]
-        for values in settings
-    ]
-    return [
-        method if methods.count(method) == 1 else f"{method} ({pathlib.Path(folder)})"
-        for method, folder in zip(methods, folders, strict=True)
-    ]
-
-
-def differences(settings):
-    """Returns the names of unexpected settings in which runs differ, sorted."""
-    names = {name for values in settings for name in values} - _EXPECTED
-    first = settings[0]
-    return sorted(x for x in names if any(one.get(x) != first.get(x) for one in settings))
-
-
-def value_at(points, values, point):
-    """Returns a curve's value at a point of its axis, on a line between two values; `None` outside.
-
-    Example:
-        >>> value_at([10, 20], [3.0, 2.0], 15), value_at([10, 20], [3.0, 2.0], 5)
-        (2.5, None)
-    """
-    if not points[0] <= point <= points[-1]:
-        return None
-    import numpy as np
-
-    return float(np.interp(point, points, values))
-
-
-def comparison(runs):
-    """Returns a table with a row for each `Run`, which has a validation or more."""
-    common = min(run.valid["tokens"][-1] for run in runs)
-    is_even = all(run.valid["tokens"][-1] == common for run in runs)
-    header = ["run", "steps", "tokens", "held-out loss", runs[0].words.accuracy]
-    header += [] if is_even else [f"loss at {common:,.0f} tokens"]
-    header += ["tokens/s", "of peak FLOP/s", "time"]
-    rows = []
-    for run in runs:
-        valid = run.valid
-        speed, share = run.typical("tokens_per_second"), run.typical("flop_utilisation")
-        row = [run.label, f"{valid['step'][-1]:,.0f}", f"{valid['tokens'][-1]:,.0f}"]
-        row += [f"{valid['valid_loss'][-1]:.3f}", f"{valid['valid_accuracy'][-1]:.1%}"]
-        if not is_even:
-            loss = value_at(valid["tokens"], valid["valid_loss"], common)
-            row.append("-" if loss is None else f"{loss:.3f}")
-        row.append("-" if speed is None else f"{speed:,.0f}")
-        row.append("-" if share is None else f"{share:.0%}")
-        rows.append([*row, duration(run.seconds)])
-    return table(header, rows)
-
-
 @dataclasses.dataclass(frozen=True)
 class Settings:
     """Settings of the comparison."""
@@ -123,6 +49,86 @@ class Settings:
         return found
 
 
+def settings_of(folder):
+    """Returns the settings of a run, a dictionary; `data` is what tells its rows from others.
+
+    Raises:
+        ValueError: if the folder is not that of a run.
+    """
+    path = pathlib.Path(folder) / SETTINGS
+    try:
+        record = read_json_object(path)
+        settings = {**record["settings"], "data": record["data"]}
+        file = settings.get("position_file")
+        if not isinstance(settings["position"], str) or not isinstance(file, str | None):
+            raise ValueError("its method must be a text")
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ValueError(
+            f"A run must be a folder that training.pretrain made, with a {SETTINGS}. "
+            f"Received: {str(folder)!r}"
+        ) from None
+    return settings
+
+
+def labels(folders, settings):
+    """Returns a different name for each run: its method, with the folder where that is not enough.
+
+    The `settings` are a list of dictionaries, in the order of the `folders`.
+    """
+    methods = [pathlib.Path(one.get("position_file") or one["position"]).stem for one in settings]
+    return [
+        method if methods.count(method) == 1 else f"{method} ({pathlib.Path(folder)})"
+        for method, folder in zip(methods, folders, strict=True)
+    ]
+
+
+def differences(settings):
+    """Returns the names of unexpected settings in which runs differ, sorted."""
+    names = {name for one in settings for name in one} - _EXPECTED
+    first = settings[0]
+    return sorted(
+        name for name in names if any(one.get(name) != first.get(name) for one in settings)
+    )
+
+
+def value_at(points, values, point):
+    """Returns a curve's value at a point of its axis, on a line between two values; `None` outside.
+
+    Example:
+        >>> value_at([10, 20], [3.0, 2.0], 15), value_at([10, 20], [3.0, 2.0], 5)
+        (2.5, None)
+    """
+    if not points[0] <= point <= points[-1]:
+        return None
+    import numpy as np
+
+    return float(np.interp(point, points, values))
+
+
+def comparison(runs):
+    """Returns a table with a row for each `Run`, all of which have a validation at least."""
+    common = min(run.valid["tokens"][-1] for run in runs)
+    is_even = all(run.valid["tokens"][-1] == common for run in runs)
+    header = ["run", "steps", "tokens", "held-out loss", runs[0].words.accuracy]
+    header += [] if is_even else [f"loss at {common:,.0f} tokens"]
+    header += ["tokens/s", "of peak FLOP/s", "time"]
+    rows = []
+    for run in runs:
+        valid = run.valid
+        row = [run.label, f"{valid['step'][-1]:,.0f}", f"{valid['tokens'][-1]:,.0f}"]
+        row += [f"{valid['valid_loss'][-1]:.3f}", f"{valid['valid_accuracy'][-1]:.1%}"]
+        if not is_even:
+            row.append(_cell(value_at(valid["tokens"], valid["valid_loss"], common), ".3f"))
+        row.append(_cell(run.typical("tokens_per_second"), ",.0f"))
+        row.append(_cell(run.typical("flop_utilisation"), ".0%"))
+        rows.append([*row, duration(run.seconds)])
+    return table(header, rows)
+
+
+def _cell(value, form):
+    return "-" if value is None else f"{value:{form}}"
+
+
 def main(arguments=None):
     """Runs the command line."""
     options = parse(Settings, arguments, __doc__, "compare")
@@ -131,18 +137,15 @@ def main(arguments=None):
 
         folders = list(dict.fromkeys(options.runs))
         settings = [settings_of(folder) for folder in folders]
-        runs = [
-            load_run(folder, label)
-            for folder, label in zip(folders, labels(folders, settings), strict=True)
-        ]
+        names = labels(folders, settings)
+        runs = [load_run(folder, name) for folder, name in zip(folders, names, strict=True)]
         for run, folder in zip(runs, folders, strict=True):
             if not run.valid["step"]:
                 raise ValueError(f"This run has no validation yet. Received: {folder!r}")
         pathlib.Path(options.out).parent.mkdir(parents=True, exist_ok=True)
         write_picture(options.out, runs)
     print(comparison(runs))
-    differing = differences(settings)
-    if differing:
+    if differing := differences(settings):
         print(f"\nThe runs also differ in {', '.join(differing)}.")
     if os.path.isfile(options.out):
         print(f"\npicture: {options.out}")

@@ -102,7 +102,7 @@ def _run(settings, task, paths, position, out):
 
 def _method(out):
     """Returns the numbers of a method's runs."""
-    results = read_json_object(out / "results.json")
+    results = read_json_object(out / "study.json")
     folders = [out / f"seed-{seed}" for seed in results["seeds"]]
     return {
         "parameters": results["parameters"],

@@ -10,7 +10,8 @@ _WIDTH = 88
 # What commands were called when they were recorded -> what is typed today.
 _TODAY = {
     "--max-train-(rows|questions) ": "--limit ",
-    "--max-dev-questions ": "--dev-limit ",
+    "--max-dev-questions ": "--valid-limit ",
+    "--dev ": "--valid ",
 }
 
 

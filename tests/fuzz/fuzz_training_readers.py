@@ -1,9 +1,7 @@
 """Readers of what the commands write and are given: settings, logs, records, results, cards."""
 
-import contextlib
 import dataclasses
 import functools
-import io
 import pathlib
 import tempfile
 
@@ -13,15 +11,15 @@ import tqdm
 from fuzz_data_readers import repair_prepared, write_prepared
 from fuzz_engine import Reader
 
-from keras_tupe.data import find_sources
+from keras_tupe.data import find_sources, write_json
 from keras_tupe.export.folder import write_card
 from training import compare
-from training.command import grid as command_grid
 from training.command import log as pretrain_log
 from training.command.settings import read_config
 from training.draw import sources
-from training.finetune.seq2seq.pairs import read_pairs
-from training.finetune.squad import runs as finetune_squad_run
+from training.finetune.seq2seq import read_pairs
+from training.finetune.squad import read_predictions
+from training.finetune.tasks import glue as glue_settings
 from training.list import model_table
 from training.prepare import folder as prepare_folder
 from training.prepare import inspect
@@ -30,7 +28,7 @@ from training.prepare.documents import Documents, read_documents
 from training.presets import load
 from training.pretrain.report import load_run
 from training.pretrain.settings import Settings
-from training.studies.ablation import report
+from training.studies.ablation import report, tasks
 from training.studies.ablation import results as ablate_results
 from training.studies.papers import definition, results
 from training.study import folder as folder_of_study
@@ -58,6 +56,16 @@ def _read_ablation(folder):
 
 def _read_experiment_results(folder):
     return results.collect_results(_plan(), folder).headline
+
+
+def _read_reports(folder):
+    tasks.Task("glue", glue_settings.Settings()).read(folder / "glue")
+
+
+def _write_reports(folder):
+    (folder / "glue").mkdir()
+    found = {"rte": {"columns": {"rte": {"score": 60.0}}}}
+    write_json(folder / "glue" / "study.json", {"tasks": found, "average": 60.0, "seconds": 3})
 
 
 def _write_runs(folder):
@@ -109,19 +117,6 @@ def _read_experiment(folder):
     if "laptop" in experiment.scales:
         settings = ExperimentSettings(name=str(folder / "nobody.toml"), scale="laptop")
         make_plan(experiment, settings, TWO_CORES)
-
-
-def _write_grid(folder):
-    with contextlib.redirect_stderr(io.StringIO()), command_grid.Grid(folder) as grid:
-        cells = [command_grid.Cell(f"seed-{seed}", {"seed": seed}) for seed in range(2)]
-        grid.run(cells, lambda cell, place: {"score": 1.0, "seconds": 2.0})
-
-
-def _read_grid(folder):
-    grid = command_grid.Grid(folder)
-    for seed in range(2):
-        grid.metrics(command_grid.Cell(f"seed-{seed}", {"seed": seed}))
-    grid.commits(["seed-0", "seed-1"])
 
 
 def _write_cards(folder):
@@ -181,7 +176,7 @@ READERS = [
     Reader("log.csv, valid.csv", lambda folder: run_cases.make_run(folder / "run", 60), _read_log),
     Reader("config TOML", _file("own.toml", _OWN), _read_config),
     Reader("experiment TOML", experiment_cases.write, _read_experiment),
-    Reader("grid", _write_grid, _read_grid, files=("*/*.json",)),
+    Reader("reports of earlier runs", _write_reports, _read_reports),
     Reader("cards of exports", _write_cards, model_table, files=("*/card.json",)),
     Reader(
         "prepare: inspect",
@@ -200,7 +195,7 @@ READERS = [
     Reader(
         "SQuAD predictions",
         _file("predictions.json", '{"a": "x", "b": ""}'),
-        finetune_squad_run.read_predictions,
+        read_predictions,
     ),
     Reader(
         "pairs of texts",

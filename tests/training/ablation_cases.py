@@ -40,7 +40,7 @@ def finish(out, objectives=False, machine=MACHINE):
             found_by(path.parent, variant.label),
             machine,
         )
-        for results in path.parents[1].rglob("results.json"):
+        for results in path.parents[1].rglob("study.json"):
             step = results.parents[1].name.partition("step-")[2]
             found = {"seconds": 0.0, **Task(results.parent.name, None).read(results.parent)}
             kind, at = f"task {results.parent.name}", int(step) if step else None

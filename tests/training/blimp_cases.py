@@ -75,10 +75,10 @@ def words(preset, data, out, *more):
 
 
 def run(preset, data, out, *more):
-    """Runs the command; returns what it wrote in `results.json`, and what it printed and told."""
+    """Runs the command; returns what it wrote in `study.json`, and what it printed and told."""
     ended = commands.run("evaluate blimp", *words(preset, data, out, *more))
     assert ended.code == 0, ended.err
-    return json.loads((out / "results.json").read_text()), ended
+    return json.loads((out / "study.json").read_text()), ended
 
 
 def failure(preset, data, out, *more):

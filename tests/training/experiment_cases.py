@@ -175,7 +175,7 @@ def make_runs(out, plan, shifts, glue=None):
             write_json(folder / "settings.json", record)
             make_preset(folder / "preset", variant.position, variant.options)
             if glue is not None:
-                path = folder.parent / "glue" / "results.json"
+                path = folder.parent / "glue" / "study.json"
                 write_json(path, glue_results(glue[position][seed]))
     finish(out / ABLATION)
 
@@ -202,7 +202,7 @@ def make_squad(out, position, run, length, values):
     for name, shift in (("f1", 0), ("exact_match", -10)):
         found = [value + shift for value in values]
         content[name] = {"values": found, "mean": sum(found) / len(found)}
-    write_json(out / SquadCell(position, run, length).folder / "results.json", content)
+    write_json(out / SquadCell(position, run, length).folder / "study.json", content)
 
 
 def entries(text=TEXT):

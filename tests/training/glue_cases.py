@@ -123,7 +123,7 @@ def arguments(preset, data, out, *tasks, **options):
 
 
 def run(preset, data, out, *tasks, **options):
-    """Runs in this process; returns `results.json`, and what was printed to both streams."""
+    """Runs in this process; returns `study.json`, and what was printed to both streams."""
     ended = commands.run("finetune glue", *arguments(preset, data, out, *tasks, **options))
     assert ended.code == 0, ended.err
     return results(out), ended.out, ended.err
@@ -138,22 +138,5 @@ def failure(preset, data, out, *tasks, **options):
 
 
 def results(out):
-    """Returns the content of `results.json`."""
-    return json.loads((out / "results.json").read_text(encoding="utf-8"))
-
-
-def scores(out):
-    """Returns all that must be the same after an interruption: scores, tables but for times."""
-    found = results(out)
-    text = (out / "results.md").read_text(encoding="utf-8")
-    told = "\n".join(line for line in text.splitlines() if not line.startswith("Time of all runs"))
-    return found["tasks"], found["average"], told
-
-
-# === Other processes ===
-
-
-def start(preset, data, out, *tasks, **options):
-    """Starts a grid in another process; both streams go to `OUT.log`."""
-    words = arguments(preset, data, out, *tasks, **options)
-    return commands.start("finetune glue", words, f"{out}.log")
+    """Returns the content of `study.json`."""
+    return json.loads((out / "study.json").read_text(encoding="utf-8"))

@@ -50,10 +50,10 @@ def arguments(*preset, **options):
 
 
 def run(*preset, out, **options):
-    """Runs in this process; returns `results.json`, and what was printed to both streams."""
+    """Runs in this process; returns `study.json`, and what was printed to both streams."""
     ended = commands.run("finetune seq2seq", *arguments(*preset, out=out, **options))
     assert ended.code == 0, ended.err
-    return read(out / "results.json"), ended.out, ended.err
+    return read(out / "study.json"), ended.out, ended.err
 
 
 def failure(*preset, out, **options):

@@ -79,15 +79,15 @@ def save_preset(folder, position="tupe_r", text=True, sizes=(1, 2, 16, 32), **op
 
 def arguments(preset, train, dev, out, **options):
     """Returns a command line: `OPTIONS` with changes; `None` leaves one out."""
-    given = {"train": train, "dev": dev, "out": out, **OPTIONS, **options}
+    given = {"train": train, "valid": dev, "out": out, **OPTIONS, **options}
     return commands.words_of(*([] if preset is None else [preset]), **given)
 
 
 def run(preset, train, dev, out, **options):
-    """Runs in this process; returns `results.json`, and what was printed to both streams."""
+    """Runs in this process; returns `study.json`, and what was printed to both streams."""
     ended = commands.run("finetune squad", *arguments(preset, train, dev, out, **options))
     assert ended.code == 0, ended.err
-    return read(out / "results.json"), ended.out, ended.err
+    return read(out / "study.json"), ended.out, ended.err
 
 
 def failure(preset, train, dev, out, **options):
@@ -106,21 +106,3 @@ def runs_in(out):
 def read(path):
     """Returns the content of a JSON file."""
     return json.loads(path.read_text(encoding="utf-8"))
-
-
-def outcome(out):
-    """Returns all that must be the same after an interruption: scores, answers, tables."""
-    found = read(out / "results.json")
-    kept = {name: found[name] for name in found if name not in ("command", "seconds")}
-    lines = (out / "results.md").read_text(encoding="utf-8").splitlines()
-    answers = {path.parent.name: path.read_bytes() for path in out.rglob("nbest.json")}
-    return kept, [x for x in lines if not x.startswith("Time of all runs")], answers
-
-
-# === Other processes ===
-
-
-def start(preset, train, dev, out, **options):
-    """Starts a command in another process; both streams go to `OUT.log`."""
-    words = arguments(preset, train, dev, out, **options)
-    return commands.start("finetune squad", words, f"{out}.log")

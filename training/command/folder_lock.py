@@ -33,7 +33,6 @@ class FolderLock:
         folder: made if needed, and removed again if it is still empty at the end.
         program: name of the command that makes such folders, by which the folder of another one is
             refused, as `check_own` does; `None` leaves that out.
-        makes: as of `check_own`.
         worker: number of this process among those of one run, each of which holds its own lock.
         beside: whether the lock is beside the folder, `.NAME.lock`, for one (or a file) that comes
             into its place at once when it is complete.
@@ -45,16 +44,14 @@ class FolderLock:
             or it cannot be made or locked.
     """
 
-    def __init__(
-        self, folder, program=None, *, makes=(), worker=0, run=None, beside=False, seconds=0
-    ):
+    def __init__(self, folder, program=None, *, worker=0, run=None, beside=False, seconds=0):
         self._out = self._folder = pathlib.Path(folder)
         name = LOCK
         if beside:
             real = pathlib.Path(os.path.realpath(folder))
             self._folder, name = real.parent, f".{real.name}{LOCK}"
         self._path = self._folder / (f"{name}-{worker}" if worker else name)
-        self._program, self._makes = program, makes
+        self._program = program
         self._run, self._seconds, self._file = run, seconds, None
         self._lock = filelock.FileLock(
             self._path, 0, fallback_to_soft=False, on_acquired=self._write_owner
@@ -77,7 +74,7 @@ class FolderLock:
             ) from None
         try:
             if self._program is not None:
-                check_own(self._folder, self._program, self._makes)
+                check_own(self._folder, self._program)
         except BaseException:
             self.__exit__()
             raise

@@ -4,15 +4,12 @@ import fnmatch
 import pathlib
 
 from keras_tupe._json_file import read_json_object
-from keras_tupe.data import GLUE_TASKS, PREPARATION_FILE
+from keras_tupe.data import PREPARATION_FILE
 
-# What each command makes in its folder: names, or patterns of names, or of paths with a "/".
+# What each command makes in its folder: names, or patterns of names.
 _MADE = {
     "prepare": (PREPARATION_FILE,),
     "pretrain": ("settings.json", "checkpoints"),
-    "finetune glue": (*GLUE_TASKS, "grid.png"),
-    "finetune seq2seq": ("seed-[0-9]*/predictions.tsv", "unfinished", "curves.png"),
-    "finetune squad": ("seed-[0-9]*/nbest.json", "squad.png"),
     "study": ("study.json",),
     "draw": ("*_position_logits.png", "*_distance_tables.png", "*_attention_block_*.png"),
     "gallery": ("gallery.json", "heads"),
@@ -21,18 +18,17 @@ _MADE = {
 _UNFINISHED = (".lock*", ".work", ".partial*", ".unfinished-*", ".*.partial")
 
 
-def check_own(out, program, makes=()):
+def check_own(out, program):
     """Raises a ValueError if a folder holds files, and none that say that a command made it.
 
     Args:
         out: the folder; there may be none yet.
         program: the command, such as `"pretrain"`.
-        makes: names of what it makes, where it is not known here.
     """
     out = pathlib.Path(out)
     found = sorted(entry.name for entry in out.iterdir()) if out.is_dir() else []
     names = [name for name in found if not _is_any(name, _UNFINISHED)]
-    made = _MADE.get(program, makes)
+    made = _MADE[program]
     if not names or _is_made_by(program, made, out, names):
         return
     makers = [
@@ -47,7 +43,6 @@ def check_own(out, program, makes=()):
 
 def _is_made_by(program, makes, out, names):
     made = [name for name in names if _is_any(name, makes)]
-    made += [path for path in makes if "/" in path and any(out.glob(path))]
     if program == "pretrain" and made == ["settings.json"]:  # many programs have settings
         return _is_of_a_run(out / made[0])
     return bool(made)

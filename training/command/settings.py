@@ -33,6 +33,13 @@ _PHRASES = {
 }
 _MAX_INTEGER = 2**63  # of TOML; Python's parser has no limit
 _SHOWN = 100  # characters of what is told of an unknown key
+# Options of before -> what they are called now.
+RENAMED = {
+    "--dev": "--valid",
+    "--dev-limit": "--valid-limit",
+    "--rows": "--limit",
+    "--warmup-share": "--warmup",
+}
 # of a parser that keeps the words as they are, and nothing about what is not given
 _FORM = {
     "formatter_class": argparse.RawDescriptionHelpFormatter,
@@ -293,7 +300,12 @@ def _unknown_options(words, fields):
     found = []
     for word in words:
         if word.startswith("--"):
-            near = nearest(word.split("=")[0], [*options, "--help"])
+            name = word.split("=")[0]
+            near = (
+                RENAMED[name]
+                if RENAMED.get(name) in options
+                else nearest(name, [*options, "--help"])
+            )
             found.append(f"unrecognized arguments: {word}; the nearest option is {near}.")
         elif not found:
             found.append(f"unrecognized arguments: {word}; options start with --.")

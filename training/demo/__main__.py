@@ -19,7 +19,7 @@ def main(arguments=None):
     started = time.monotonic()
     settings = parse(Settings, arguments, __doc__, "demo")
     with sentences("demo", "Nothing is lost."):
-        from training.demo.work import show
+        from training.demo.show import show
 
         show(settings)
     print(f"\n{time.monotonic() - started:.0f} s in all")

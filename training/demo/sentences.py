@@ -5,7 +5,6 @@ Written for this purpose; none is out of a book.
 
 import random
 
-MASK = "[MASK]"  # as these sentences write their one blank
 BLANKS = (
     "She opened the [MASK] and looked out into the garden.",
     "He put his [MASK] in his pocket and walked away.",

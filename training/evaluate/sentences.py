@@ -213,6 +213,31 @@ def _target_model(model):
     return keras.Model({**inputs, "targets": targets}, scores[:, 0, 0])
 
 
+def scorer_of(model, encoder, score, batch_tokens, preset):
+    """Returns how sentences are scored by a model: a name, and what does it.
+
+    A `score` of `"word"`, see `PseudoLogLikelihood`, is refused of a model that masks nothing.
+    """
+    if score == "word" and (encoder.is_causal or encoder.is_discriminator):
+        how = (
+            "a causal one predicts each token from those before it"
+            if encoder.is_causal
+            else "a discriminator of replaced tokens judges the sentence as it is"
+        )
+        raise ValueError(
+            f"--score is for masked language models: {how}, so that nothing is masked. Leave it "
+            f"out. Received: score='word', preset={preset!r}"
+        )
+    before, after = encoder.before, encoder.after
+    if encoder.is_causal:
+        return "sentence", LogLikelihood(model, before, batch_tokens)
+    if encoder.is_discriminator:
+        return "own tokens", OwnTokenLogLikelihood(model, before, after, batch_tokens)
+    starts = encoder.word_starts if score == "word" else None
+    made = PseudoLogLikelihood(model, encoder.mask_id, before, after, starts, batch_tokens)
+    return score, made
+
+
 class Encoder:
     """Cuts sentences as a preset does, without ever cutting one short.
 

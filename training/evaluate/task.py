@@ -1,30 +1,36 @@
-"""What every evaluation is given, what it measures, and what it leaves in a folder."""
+"""What all evaluations do alike: a task is a study with runs for each preset, compared by rows."""
 
-import collections.abc
 import dataclasses
+import functools
 import itertools
 import os
 import pathlib
 
-from training.command.report import table
-from training.command.settings import setting, wrong_fields
-from training.presets.checks import measurement_problems
+import numpy as np
 
-RESULTS = "results.json"
+from training.command.report import table
+from training.command.settings import counting, setting, wrong_fields
+from training.presets.checks import measurement_problems
+from training.study.study import Report, Run, StudyOptions, Work
+
+ROWS = "rows.npy"  # of a run: what its score is made of, `(numbers of a row, rows)`
 _RESAMPLES = 2000  # behind the interval of a difference
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class Settings(StudyOptions):
     """Settings of every evaluation. A task's class adds its own, and writes the help anew."""
 
     presets: tuple = setting(
-        (), "Folders of presets, compared with the first one.", positional=True, texts=True
+        (),
+        "Folders of presets, compared with the first one.",
+        positional=True,
+        texts=True,
+        counts=False,
     )
-    data: str | None = setting(None, "Folder of the data.")
-    out: str | None = setting(None, "Folder of the results.")
+    data: str | None = setting(None, "Folder of the data.", counts=False)
     position_file: str | None = setting(
-        None, "Python file that defines the presets' own positional method."
+        None, "Python file that defines the presets' own positional method.", counts=False
     )
 
     content = "of the data"  # what the folder --data is
@@ -44,80 +50,105 @@ class Measured:
     """What an evaluation found of one preset.
 
     Attributes:
-        results: dictionary for `results.json`, with `position`.
-        rows: arrays `(rows, ...)`, of which `Task.score` makes the score.
+        numbers: dictionary for `study.json`, with `position`.
+        rows: arrays `(rows,)`, of which `Evaluation.score` makes the score.
         same: what says that two presets were given the same rows: only then they are compared.
     """
 
-    results: dict
+    numbers: dict
     rows: tuple
     same: object
 
 
-@dataclasses.dataclass(frozen=True)
-class Task:
-    """An evaluation; its module has a subclass of `Settings` too.
+class Evaluation(Work):
+    """Measures presets; made of settings without problems, it has looked at them and the data.
 
     Attributes:
-        measure: function of settings, a preset and its folder -> `Measured`. It may leave files.
-        report: function of results -> what is printed.
-        draw: function of a path and a dictionary of label -> `Measured`.
-        picture: name of the picture's file.
-        makes: other names by which a folder of its own is recognized.
+        presets: label -> folder.
+        title: of the report.
+        picture: name of the picture.
         score_name: what `score` is, for a table.
-        score: function of `Measured.rows` -> number.
-        stopped: what to say after Ctrl-C.
     """
 
-    measure: collections.abc.Callable
-    report: collections.abc.Callable
-    draw: collections.abc.Callable
-    picture: str
-    makes: tuple
-    score_name: str
-    score: collections.abc.Callable
-    stopped: str = "Nothing was written."
+    def __init__(self, settings):
+        from keras_tupe import positions
+        from training.presets.folder import preset_digest
 
-
-def evaluate(task, name, settings, command):
-    """Evaluates all presets, writes the folder, and returns what is printed.
-
-    Args:
-        task, name: a `Task`, and what it is called.
-        settings: its settings, without problems.
-        command: the command line, for the record.
-
-    Raises:
-        ValueError: if a preset, the data or the folder cannot be used.
-    """
-    from keras_tupe import positions
-    from keras_tupe._commit import commit
-    from keras_tupe.data import write_json
-    from training.command.folder_lock import FolderLock
-    from training.command.report import replaced_picture
-    from training.machine.kind import machine_kind
-
-    out, is_one = pathlib.Path(settings.out), len(settings.presets) == 1
-    record = {"task": name, "command": command, "commit": commit(), "machine": machine_kind()}
-    with FolderLock(out, f"evaluate {name}", makes=(task.picture, name, *task.makes)):
+        super().__init__(settings)
         if settings.position_file is not None:
             positions.load_file(settings.position_file)
-        found = {}
-        for label, preset in labels(settings.presets).items():
-            folder = out if is_one else out / name / label
-            folder.mkdir(parents=True, exist_ok=True)
-            measured = task.measure(settings, preset, folder)
-            write_json(folder / RESULTS, {**record, **measured.results})
-            found[measured.results["position"] if is_one else label] = measured
-        reports = {label: task.report(measured.results) for label, measured in found.items()}
-        if not is_one:
-            compared = compare(task, found)
-            write_json(out / RESULTS, {**record, "presets": compared})
-        replaced_picture(out / task.picture, lambda path: task.draw(path, found))
-    if is_one:
-        return "\n".join(reports.values())
-    parts = [f"{label}:\n\n{text}" for label, text in reports.items()]
-    return "\n\n".join([*parts, _table(task, compared)])
+        self.presets, self._last, self._digests = labels(settings.presets), (None, None), {}
+        for label, preset in self.presets.items():
+            self._digests[label] = preset_digest(preset, settings.position_file)
+            self.loaded(label)
+
+    def loaded(self, label):
+        """Returns what `load` does of a preset; the last one is kept."""
+        if self._last[0] != label:
+            self._last = label, self.load(self.presets[label])
+        return self._last[1]
+
+    def load(self, preset):
+        """Returns the model of a preset, in any form; raises a `ValueError` if it is another's."""
+        raise NotImplementedError
+
+    def plan(self, results):
+        """Yields the runs of each preset."""
+        for label in self.presets:
+            yield self.run_of(label, label, self.content())
+
+    def run_of(self, label, name, own, **place):
+        """Returns a `Run` on a preset."""
+        shared = {**counting(self.settings), "preset": self._digests[label]}
+        place = {"preset": label, **place}
+        return Run(name, functools.partial(self._do, place), place, shared, own, kind=label)
+
+    def content(self):
+        """Returns what tells the data apart from others, JSON values."""
+        raise NotImplementedError
+
+    def _do(self, place, folder):
+        found, rows = self.measure(place, folder)
+        np.save(folder / ROWS, np.asarray(rows))
+        return found
+
+    def measure(self, place, folder):
+        """Measures a preset; returns what a `Run` found, and `rows` of numbers."""
+        raise NotImplementedError
+
+    def numbers(self, runs):
+        """Returns what is told of the finished runs of a preset, for `study.json`."""
+        return runs[0].found
+
+    def parts(self, numbers):
+        """Returns Markdown on `numbers`, a list of texts."""
+        raise NotImplementedError
+
+    def draw(self, path, found):
+        """Draws a dictionary of label -> `numbers`."""
+        raise NotImplementedError
+
+    def report(self, results):
+        """Returns what is told of each preset, and of several how far each is from the first."""
+        found, parts = {}, []
+        for label in self.presets:
+            runs = results.of(label)
+            rows = np.concatenate([np.load(run.folder / ROWS) for run in runs], axis=-1)
+            same = {run.place.get("paradigm"): run.own for run in runs}
+            found[label] = Measured(self.numbers(runs), tuple(rows), same)
+            parts += [f"## {label}"] if len(self.presets) > 1 else []
+            parts += self.parts(found[label].numbers)
+        numbers = {label: one.numbers for label, one in found.items()}
+        named = dict(numbers)
+        if len(found) > 1:
+            compared = compare(self.score, found)
+            parts += ["## Compared", _table(self.score_name, compared)]
+            whole = {"presets": {label: {**numbers[label], **compared[label]} for label in found}}
+        else:
+            (whole,) = numbers.values()
+            named = {whole["position"]: whole}
+        whole = {"preset": " ".join(self.settings.presets), **whole}
+        return Report(self.title, parts, whole, {self.picture: lambda path: self.draw(path, named)})
 
 
 def labels(presets):
@@ -141,11 +172,11 @@ def _num_equal(paths):
     return len(list(alike))
 
 
-def compare(task, found):
+def compare(score, found):
     """Returns the score of each preset, and its difference from that of the first.
 
     Args:
-        task: a `Task`.
+        score: function of the arrays of rows -> number.
         found: dictionary of label -> `Measured`.
 
     Returns:
@@ -160,21 +191,29 @@ def compare(task, found):
         if other is not first and other.same == first.same:
             half = len(first.rows)
             ends = bootstrap_interval(
-                lambda *rows, half=half: task.score(*rows[half:]) - task.score(*rows[:half]),
+                lambda *rows, half=half: score(*rows[half:]) - score(*rows[:half]),
                 *first.rows,
                 *other.rows,
                 resamples=_RESAMPLES,
             )
-        known = {"position": other.results["position"], "score": float(task.score(*other.rows))}
+        known = {"position": other.numbers["position"], "score": float(score(*other.rows))}
         compared[label] = {**known, **dict(zip(("difference", "low", "high"), ends, strict=True))}
     return compared
 
 
-def _table(task, compared):
+def _table(score_name, compared):
     rows = []
     for label, one in compared.items():
         ends = ["-", "-"] if not rows else ["other rows", "-"]
         if one["difference"] is not None:
             ends = [f"{one['difference']:+.3g}", f"{one['low']:+.3g} to {one['high']:+.3g}"]
         rows.append([label, f"{one['score']:.4g}", *ends])
-    return table(["preset", task.score_name, "difference", "95 % interval"], rows)
+    return table(["preset", score_name, "difference", "95 % interval"], rows)
+
+
+def interval(values, low, high):
+    """Returns numbers with a given interval as a `Summary`, for a picture."""
+    from training.study.results import Summary
+
+    values = dict(enumerate(values))
+    return Summary(values, sum(values.values()) / len(values), low, high)

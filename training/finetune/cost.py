@@ -46,6 +46,6 @@ def squad_cost(settings, length, size, position, device):
     tokens = min(length, WIDER * (_CONTEXT + _AROUND))
     questions = min(_TRAIN, settings.limit or _TRAIN)
     train = settings.epochs * questions * windows
-    dev = windows * min(_DEV, settings.dev_limit or _DEV)
+    dev = windows * min(_DEV, settings.valid_limit or _DEV)
     cost = fine_tuning(size, position, device, tokens, train, dev, settings.batch_size)
     return cost.times(settings.seeds)

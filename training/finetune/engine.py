@@ -1,18 +1,21 @@
-"""One fine-tuning after another, with the trainer of pre-training."""
+"""One fine-tuning after another, with the trainer of pre-training and one compiled step."""
 
 import dataclasses
 import functools
 import time
 
 import keras
+from keras import ops
 
-from keras_tupe.trainer import LinearWarmupDecay, Loop
+from keras_tupe._keras_private.layers import track_variable
+from keras_tupe.trainer import LinearWarmupDecay, Loop, Trainer, adamw
 from training.command.log import LOG, RunLog
 from training.finetune.forward import Forward
-from training.finetune.kept_trainer import KeptTrainer, run_key
 from training.machine.devices import make_machine
 from training.machine.settings import XLA
 from training.pretrain.loop import SPEED
+
+OPTIMIZER = ("weight_decay", "beta_1", "beta_2", "clip_norm")  # what of a recipe AdamW takes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,8 +26,7 @@ class Recipe:
         learning_rate: highest learning rate, > 0; it falls linearly to zero.
         epochs: times that every row is seen, >= 1.
         batch_size: rows per step, all devices together.
-        warmup_share: share of the steps in which the learning rate rises, 0 to below 1; or their
-            number.
+        warmup: share of the steps in which the learning rate rises, 0 to below 1; or their number.
         weight_decay: factor of the decoupled weight decay.
         beta_1, beta_2: decays of AdamW's moments.
         clip_norm: largest norm of all gradients together.
@@ -34,7 +36,7 @@ class Recipe:
     learning_rate: float
     epochs: int
     batch_size: int = 32
-    warmup_share: float = 0.06
+    warmup: float = 0.06
     weight_decay: float = 0.01
     beta_1: float = 0.9
     beta_2: float = 0.999
@@ -99,7 +101,7 @@ class FineTuner:
             NonFiniteError: if training diverges.
         """
         steps = recipe.epochs * rows.num_batches
-        schedule = linear(recipe.learning_rate, steps, recipe.warmup_share)
+        schedule = linear(recipe.learning_rate, steps, recipe.warmup)
         keras.utils.set_random_seed(recipe.seed)
         with self.machine.scope():
             model = make_model()
@@ -109,8 +111,7 @@ class FineTuner:
                     "`loss` must be a Keras loss with reduction='mean_with_sample_weight': the "
                     f"last batch is filled up with rows of weight 0. Received: loss={loss!r}"
                 )
-            names = ("weight_decay", "beta_1", "beta_2", "clip_norm")
-            optimizer = {name: getattr(recipe, name) for name in names}
+            optimizer = {name: getattr(recipe, name) for name in OPTIMIZER}
             key = run_key(model, loss, optimizer)
             if self._kept is None or key is None or self._kept.key != key:
                 self._kept = KeptTrainer(model, loss, optimizer, self._options)
@@ -156,11 +157,6 @@ class FineTuner:
         return found
 
 
-def warmup_steps(warmup, steps):
-    """Returns the steps in which the learning rate rises: their share, or from 1 their number."""
-    return int(warmup * steps if warmup < 1 else warmup)
-
-
 def linear(learning_rate, steps, warmup):
     """Returns a `LinearWarmupDecay`; for `warmup` see `warmup_steps`.
 
@@ -176,16 +172,112 @@ def linear(learning_rate, steps, warmup):
     return LinearWarmupDecay(learning_rate, steps, rising)
 
 
+def warmup_steps(warmup, steps):
+    """Returns the steps in which the learning rate rises: their share, or from 1 their number."""
+    return int(warmup * steps if warmup < 1 else warmup)
+
+
 def default_loss(model):
     """Returns the loss of a classifier, or of a regression if it has one output.
 
     Raises:
         ValueError: if the model has no `num_classes`.
     """
-    keywords = {"reduction": "mean_with_sample_weight"}
     classes = getattr(model, "num_classes", None)
     if classes is None:
         raise ValueError(f"`loss` must be given for this model. Received: model={model!r}")
     if classes == 1:
-        return keras.losses.MeanSquaredError(**keywords)
-    return keras.losses.SparseCategoricalCrossentropy(from_logits=True, **keywords)
+        return keras.losses.MeanSquaredError(reduction="mean_with_sample_weight")
+    return cross_entropy()
+
+
+def cross_entropy():
+    """Returns the cross-entropy of logits, without rows of weight 0."""
+    return keras.losses.SparseCategoricalCrossentropy(
+        from_logits=True, reduction="mean_with_sample_weight"
+    )
+
+
+# === One compiled step for all runs: tracing takes as long as a hundred small steps ===
+
+
+class SettableWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
+    """`LinearWarmupDecay` whose numbers can be set anew after the step was compiled.
+
+    `numbers` are variables of the optimizer's state (peak, total steps, warm-up steps), so that a
+    compiled step sees what they are now, on every backend.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.numbers = [
+            keras.Variable(1.0, dtype="float32", trainable=False, autocast=False, name=name)
+            for name in ("peak", "total_steps", "warmup_steps")
+        ]
+
+    def __call__(self, step):
+        peak, total, warmup = (number.value for number in self.numbers)
+        step = ops.cast(step, "float32")
+        falling = (total - step) / (total - warmup)
+        rising = ops.where(warmup > 0, (step + 1) / ops.maximum(warmup, 1.0), falling)
+        return peak * ops.maximum(ops.minimum(falling, rising), 0.0)
+
+
+class KeptTrainer:
+    """A trainer that begins again with the weights of another model, and is not compiled again.
+
+    Everything that a compiled step reads is a variable: weights, optimizer, counters, seeds of
+    dropout, and the numbers of the learning rate. So a run does not depend on those before it.
+
+    The arguments are a new model, a Keras loss, and keyword arguments of `adamw` and of `Trainer`.
+    """
+
+    def __init__(self, model, loss, optimizer, trainer):
+        self.model = model
+        self.key = run_key(model, loss, optimizer)
+        schedule = SettableWarmupDecay()
+        made = adamw(schedule, **optimizer)
+        for number in schedule.numbers:
+            track_variable(made, number)
+        self.trainer = Trainer(model, **trainer)
+        self.trainer.compile(made, loss=loss)
+        self._numbers, numbers = schedule.numbers, {id(number) for number in schedule.numbers}
+        state = self.trainer.state_variables.items()
+        self._counters = [
+            (variable, ops.convert_to_numpy(variable.value))
+            for name, variable in state
+            if name.startswith("trainer/")
+        ]
+        self._optimizer_state = [
+            variable
+            for name, variable in state
+            if name.startswith("optimizer/") and id(variable) not in numbers
+        ]
+
+    def begin(self, model, schedule):
+        """Gets ready for a run, as if all had been made anew.
+
+        Args:
+            model: a new model of the same `run_key`; its weights and dropout seeds are taken.
+            schedule: a `LinearWarmupDecay`.
+        """
+        if model is not self.model:
+            for ours, theirs in zip(self.model.variables, model.variables, strict=True):
+                ours.assign(theirs.value)
+        for variable in self._optimizer_state:
+            variable.assign(ops.zeros_like(variable.value))
+        for variable, value in self._counters:
+            variable.assign(value)
+        numbers = (schedule.peak, schedule.total_steps, schedule.warmup_steps)
+        for variable, value in zip(self._numbers, numbers, strict=True):
+            variable.assign(value)
+
+
+def run_key(model, loss, optimizer):
+    """Returns what two runs must have in common to share a compiled step, or `None` if unknown."""
+    try:
+        config = {**model.get_config(), "name": None}
+        kept = [weight.constraint for weight in model.trainable_weights]
+        return type(model), config, type(loss), {**loss.get_config(), "name": None}, optimizer, kept
+    except NotImplementedError:
+        return None

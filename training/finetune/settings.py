@@ -3,7 +3,7 @@
 import dataclasses
 import os
 
-from training.command.checks import not_there, uneven_micro_batches, wrong_out
+from training.command.checks import not_there, uneven_micro_batches
 from training.command.settings import (
     COUNT,
     NOT_NEGATIVE,
@@ -15,6 +15,7 @@ from training.command.settings import (
 )
 from training.machine import settings as machine
 from training.presets.checks import preset_problems
+from training.study.study import StudyOptions
 
 _WARMUP = (
     "a share from 0 to below 1, or a whole number of steps",
@@ -23,7 +24,7 @@ _WARMUP = (
 
 
 @dataclasses.dataclass(frozen=True)
-class FinetuneSettings:
+class FinetuneSettings(StudyOptions):
     """What every task asks for; a task gives a field another default, see `inheriting`."""
 
     preset: str | None = setting(
@@ -31,9 +32,6 @@ class FinetuneSettings:
         "Folder of a preset with a tokenizer, as training.pretrain makes it.",
         positional=True,
         counts=False,
-    )
-    out: str | None = setting(
-        None, "Folder of the runs; the same command continues what is there.", counts=False
     )
     position_file: str | None = setting(
         None,
@@ -71,13 +69,10 @@ class FinetuneSettings:
         found = [*wrong.values(), *self.own_problems(wrong)]
         if self.batch_size and not wrong.keys() & {"batch_size", "micro_batches"}:
             found += uneven_micro_batches(self.batch_size, self.micro_batches)
-        return found + wrong_out(self.out, "the runs") + self.preset_problems(wrong)
+        return found + self.out_problems() + self.preset_problems(wrong)
 
     def own_problems(self, wrong):
-        """Returns a sentence for each mistake in what the task alone asks for.
-
-        By `wrong` the names of fields that are refused already are known.
-        """
+        """Returns a sentence for each mistake in what the task alone asks for, but for `wrong`."""
         return []
 
     def preset_problems(self, wrong):
@@ -124,13 +119,9 @@ def wrong_files(settings, what, *needed, besides=()):
 
 
 def too_long(length, config, can_take, reason):
-    """Returns a sentence if rows are longer than what a preset knows, and nothing helps.
+    """Returns a sentence if rows are longer than what a preset with this `config` knows.
 
-    Args:
-        length: tokens of a row, or `None`.
-        config: the settings of its encoder.
-        can_take: function of method and options -> whether they take rows of any length.
-        reason: what the sentence says after the method's name.
+    A method that `can_take` rows of any length, by itself and its options, is no reason.
     """
     limit = config.get("max_sequence_length")
     if length is None or not isinstance(limit, int) or length <= limit:

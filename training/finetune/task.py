@@ -1,110 +1,74 @@
-"""What all tasks do alike: their runs, one after another, and the files that tell of them."""
+"""What all tasks of `keras-tupe finetune` do alike: a task is a study with a run for each seed."""
 
-import abc
+import functools
 import hashlib
-import pathlib
+import statistics
 
 import numpy as np
 
-from keras_tupe.data import write_json
-from training.command import grid
-from training.command.report import duration, replaced_picture, replaced_text
-from training.machine.kind import machine_kind
+from training.command.report import table
 from training.presets.folder import preset_digest
+from training.study.results import DIVERGED
+from training.study.study import Run, Work
 
-MAKES = ("seed-[0-9]*/metrics.json",)  # by which the folder of a task is known, if by nothing else
 
-
-class Task(abc.ABC):
-    """What is fine-tuned on: made of `Settings` without problems, it has read all that it needs.
+class Task(Work):
+    """What is fine-tuned on: made of settings without problems, it has read all that it needs.
 
     Attributes:
-        settings: the `Settings`.
         position: name of the positional method.
-        picture: name of the picture.
+        resumes: whether a stopped run goes on in its folder.
     """
 
-    picture = "results.png"
-
-    def __init__(self, settings):
-        self.settings = settings
-
-    def cells(self):
-        """Returns the `Cell`s of the runs; here one for each seed."""
-        identity = {**self.settings.identity(), **self.content()}
-        return [
-            grid.Cell(f"seed-{seed}", {**identity, "seed": seed})
-            for seed in range(self.settings.seeds)
-        ]
+    resumes = False
 
     def content(self):
-        """Returns what else the numbers of all runs depend on, names -> hashes: here the preset."""
+        """Returns what the numbers of all runs depend on besides settings and preset: hashes."""
+        return {}
+
+    @functools.cached_property
+    def shared(self):
+        """What the numbers of all runs depend on, JSON values."""
         preset = self.settings.preset
-        return {"preset": preset and preset_digest(preset, self.settings.position_file)}
+        digest = preset and preset_digest(preset, self.settings.position_file)
+        return {**self.settings.identity(), "preset": digest, **self.content()}
 
-    @abc.abstractmethod
-    def do(self, cell, folder):
-        """Does a run; what it writes into `folder` is kept. Returns its metrics."""
+    def plan(self, results):
+        """Yields a run for each seed."""
+        for seed in range(self.settings.seeds):
+            yield Run(
+                f"seed-{seed}",
+                functools.partial(self.do, seed),
+                {"position": self.position, "seed": seed},
+                self.shared,
+                {"seed": seed},
+                resumes=self.resumes,
+            )
 
-    def describe(self, metrics):
-        """Returns the scores of a run that did not diverge, for a line."""
-        return ""
-
-    @abc.abstractmethod
-    def results(self, out, done):
-        """Returns what `results.json` says of the runs in `out`, of their metrics by name."""
-
-    @abc.abstractmethod
-    def report(self, results):
-        """Returns the blocks of `results.md`, a list of texts."""
-
-    @abc.abstractmethod
-    def draw(self, path, results):
-        """Draws the picture."""
-
-    def finish(self, runs, results):
-        """Does what can be done when there are results; returns further blocks of the report."""
-        return []
+    def do(self, seed, folder):
+        """Does the run of a seed in a folder; returns what it found, see `Run`."""
+        raise NotImplementedError
 
 
-def carry_out(program, task, command):
-    """Does, or goes on with, the runs of a `Task`; returns the report, Markdown.
-
-    Its folders are known by the name of the `program`; the `command` line is for the record.
-    """
-    out = pathlib.Path(task.settings.out)
-    with grid.Grid(out, program, MAKES) as runs:
-        done = runs.run(task.cells(), task.do, task.describe, may_diverge=True)
-        results = {
-            "command": command,
-            "commit": runs.commits(done),
-            "machine": machine_kind(),
-            "preset": task.settings.preset,
-            "position": task.position,
-            "seconds": sum(metrics.get("seconds", 0.0) for metrics in done.values()),
-            **task.results(out, done),
-        }
-        text = _write(out, task, results)  # also if what is left comes to nothing
-        if further := task.finish(runs, results):
-            text = _write(out, task, results, further)
-    return text
+def converged(results):
+    """Returns the runs that did not diverge, in the order of their seeds."""
+    found = [run for run in results.runs if DIVERGED not in run.found]
+    return sorted(found, key=lambda run: run.place["seed"])
 
 
-def _write(out, task, results, further=()):
-    """Writes `results.json`, `results.md` and the picture; returns the report."""
-    blocks = [*task.report(results), f"Time of all runs: {duration(results['seconds'])}.", *further]
-    text = "\n\n".join(blocks) + "\n"
-    write_json(out / "results.json", results)
-    replaced_text(out / "results.md", text)
-    replaced_picture(out / task.picture, lambda path: task.draw(path, results))
-    return text
-
-
-def converged(done, settings):
-    """Returns the metrics of the seeds that did not diverge, and what is said of all seeds."""
-    kept, diverged = grid.converged(done, settings.learning_rate)
-    seeds = [int(name.removeprefix("seed-")) for name in kept]
-    return kept, {"seeds": seeds, "diverged": diverged}
+def table_of_seeds(results, **others):
+    """Returns a table with a row for each seed, their mean, and others by name, to compare with."""
+    runs = converged(results)
+    rows = [
+        [f"seed {run.place['seed']}", *(row["value"] for row in run.found["scores"])]
+        for run in runs
+    ]
+    if len(rows) > 1:
+        columns = zip(*(row[1:] for row in rows), strict=True)
+        rows.append(["mean", *map(statistics.fmean, columns)])
+    rows += [[name.replace("_", " "), *scores] for name, scores in others.items()]
+    texts = [[name, *(f"{score:.2f}" for score in scores)] for name, *scores in rows]
+    return table(["run", *(row["score"] for row in runs[0].found["scores"])], texts)
 
 
 def part_of(count, limit):

@@ -24,7 +24,7 @@ def main(arguments=None):
     settings = parse(Settings, arguments, __doc__, "quickstart")
     print(settings.in_words(), flush=True)
     with sentences("quickstart", "Nothing was written."):
-        from training.quickstart.work import train_and_publish
+        from training.quickstart.publish import train_and_publish
 
         train_and_publish(settings, command_of("quickstart", arguments), started)
 

@@ -23,23 +23,15 @@ BATCH_SIZE = 32
 
 @dataclasses.dataclass(frozen=True)
 class QuickstartData:
-    """The texts and rows that all methods are trained and tested on.
-
-    Attributes:
-        tokenizer: a `WordPiece`.
-        training, held_out: `Rows` of the two parts of the corpus.
-        task_training, task_test: `WordOrderPairs` from the two parts.
-        facts: what is printed and recorded about the corpus.
-        frequent_share: share of the held-out masked tokens that are the most frequent piece.
-    """
+    """The texts and rows that all methods are trained and tested on."""
 
     tokenizer: WordPiece
     training: data.Rows
     held_out: data.Rows
     task_training: data.WordOrderPairs
     task_test: data.WordOrderPairs
-    facts: dict
-    frequent_share: float
+    facts: dict  # of the corpus, for a reader and the record
+    frequent_share: float  # of the held-out masked tokens that are the most frequent piece
 
 
 def prepare(corpus, seed):
@@ -65,10 +57,10 @@ def prepare(corpus, seed):
         )
     tokenizer = WordPiece(data.train_wordpiece(training, VOCABULARY_SIZE))
 
+    ids = {key: getattr(tokenizer, key) for key in ("start_id", "end_id", "pad_id")}
+
     def tokenize(texts):
         return tokenizer.tokenize(texts).to_list()
-
-    ids = {key: getattr(tokenizer, key) for key in ("start_id", "end_id", "pad_id")}
 
     def pack(part, name):
         tokens = data.tokenize_documents(_bar(part, f"cutting the {name}"), tokenize)
@@ -82,8 +74,10 @@ def prepare(corpus, seed):
         special_ids=tokenizer.special_ids,
         rate=MASK_RATE,
     )
-    rows = data.Rows(packed.token_ids, masking, batch_size=BATCH_SIZE, seed=seed)
-    test_rows = data.Rows(packed_test.token_ids, masking, batch_size=BATCH_SIZE, seed=seed)
+    rows, test_rows = (
+        data.Rows(part.token_ids, masking, batch_size=BATCH_SIZE, seed=seed)
+        for part in (packed, packed_test)
+    )
     settings = {**ids, "length": LENGTH, "seed": seed}
     facts = {
         "documents": len(training) + len(held_out),

@@ -31,40 +31,21 @@ _BESIDE, _END, _WITH_TASK = 2.1, 2.7, 1.4
 
 @dataclasses.dataclass
 class Result:
-    """The scores of one method.
+    """The scores of one method."""
 
-    Attributes:
-        position: name of the method.
-        parameters: number of weights of the encoder.
-        loss: held-out masked-token loss, in nats.
-        accuracy: held-out masked accuracy, a share.
-        word_order: accuracy of the word-order task, a share.
-        interval: half width of its 95 % binomial interval, a share.
-        seconds: time of training, both parts.
-        tokens: tokens seen in pre-training at each point of the curve.
-        curve: held-out loss at each point, in nats.
-    """
-
-    position: str
-    parameters: int
-    loss: float
-    accuracy: float
-    word_order: float
-    interval: float
-    seconds: float
-    tokens: list
-    curve: list
+    position: str  # its name
+    parameters: int  # weights of the encoder
+    loss: float  # held-out masked-token loss, in nats
+    accuracy: float  # held-out masked accuracy, a share
+    word_order: float  # accuracy of the word-order task, a share
+    interval: float  # half width of its 95 % binomial interval, a share
+    seconds: float  # of training, both parts
+    tokens: list  # seen in pre-training at each point of the curve
+    curve: list  # held-out loss at each point, in nats
 
 
 def build(position, corpus, size, seed):
-    """Returns a new masked language model of a method.
-
-    Args:
-        position: name of the method.
-        corpus: a `QuickstartData`.
-        size: name of one of `SIZES`.
-        seed: of its weights.
-    """
+    """Returns a new masked language model of a method."""
     keras.utils.set_random_seed(seed)
     backbone = TupeBackbone(
         corpus.tokenizer.vocabulary_size,
@@ -110,14 +91,7 @@ def pretrain(model, corpus, steps):
 
 
 def fine_tune(backbone, corpus, steps, seed):
-    """Trains a classifier on the word-order task; returns its accuracy on the test pairs.
-
-    Args:
-        backbone: pre-trained.
-        corpus: a `QuickstartData`.
-        steps: number of steps.
-        seed: an integer.
-    """
+    """Trains a classifier on the word-order task; returns its accuracy on the test pairs."""
     keras.utils.set_random_seed(seed)
     rows = data.WordOrderRows(corpus.task_training, batch_size=TASK_BATCH_SIZE, seed=seed)
     model = TupeTextClassifier(backbone, num_classes=2, dropout=0.0)
@@ -133,11 +107,7 @@ def fine_tune(backbone, corpus, steps, seed):
 def run(position, corpus, settings, steps):
     """Trains and tests one method; returns its `Result` and the pre-trained model.
 
-    Args:
-        position: name of the method.
-        corpus: a `QuickstartData`.
-        settings: a `Settings`.
-        steps: of pre-training; the task keeps its proportion to them.
+    The `steps` are of pre-training; the task keeps its proportion to them.
     """
     started = time.monotonic()
     model = build(position, corpus, settings.size, settings.seed)

@@ -1,18 +1,16 @@
 """The settings of `training.quickstart`, and the positional methods that they name."""
 
 import dataclasses
-import difflib
-import pathlib
+import os
 
-from training.command.checks import no_folder
-from training.command.settings import setting
+from training.command.checks import no_folder, not_there
+from training.command.settings import COUNT_OR_ZERO, POSITIVE, setting, wrong_fields
 from training.command.without_keras import method_names as known_methods
 from training.command.without_keras import without_keras
 
 with without_keras():
     from keras_tupe.export.folder import check_destination
     from keras_tupe.models.sizes import SIZES
-
 
 STEPS, TASK_STEPS = 2200, 400  # of pre-training, of the word-order task
 
@@ -29,11 +27,12 @@ class Settings:
     )
     minutes: float | None = setting(
         None,
-        "Time for the whole command, about, minutes > 0; without it "
+        "Time for the whole command, about, minutes; without it "
         f"{STEPS:,} + {TASK_STEPS} steps of each.",
+        rule=POSITIVE,
     )
-    size: str = setting("tiny", f"Size of the encoders: {', '.join(SIZES)}.")
-    seed: int = setting(0, "Seed of weights, order and masks, an integer >= 0.")
+    size: str = setting("tiny", "Size of the encoders.", one_of=SIZES)
+    seed: int = setting(0, "Seed of weights, order and masks.", rule=COUNT_OR_ZERO)
     out: str = setting("saved_models/quickstart", "Folder to write.")
 
     def names(self):
@@ -60,21 +59,11 @@ class Settings:
 
     def problems(self):
         """Returns a sentence for each mistake."""
-        found = []
-        if self.minutes is not None and not self.minutes > 0:
-            found.append(f"--minutes must be above 0. Received: {self.minutes}")
-        if self.size not in SIZES:
-            near = difflib.get_close_matches(self.size, SIZES, n=1, cutoff=0)[0]
-            found.append(
-                f"--size must be one of {list(SIZES)}; the nearest is {near!r}. "
-                f"Received: {self.size!r}"
-            )
-        if self.seed < 0:
-            found.append(f"--seed must be an integer >= 0. Received: {self.seed}")
-        if self.corpus is not None and not pathlib.Path(self.corpus).exists():
+        found = [*wrong_fields(self).values()]
+        if self.corpus is not None and not os.path.exists(self.corpus):
             found.append(
                 "--corpus must be a text file or a folder of text files. Received: "
-                f"{self.corpus!r}, where there is nothing"
+                f"{not_there(self.corpus)}"
             )
         try:
             self.names()

@@ -15,9 +15,10 @@ nothing twice where more is asked. Settings that runs there were not made with a
 
 import sys
 
-from training.command.settings import nearest, parse
-from training.command.shell import WRONG, command_of, end_cleanly_on_sigterm, sentences
+from training.command.settings import nearest
+from training.command.shell import WRONG, command_of
 from training.study import study
+from training.study.command import answer
 
 Settings = study.StudyOptions  # that all studies have
 
@@ -55,17 +56,7 @@ def main(arguments=None):
     except (ValueError, ImportError, SyntaxError) as error:
         _wrong(str(error))
     own = words if words[0] != name and found.named is not None else words[1:]
-    settings = parse(found.settings, own, found.about, f"study {name}")
-    with sentences("study", "The same command goes on from the last complete run."):
-        from training.study.engine import carry_out
-
-        end_cleanly_on_sigterm()
-        failed = carry_out(found.work(settings), name, settings, command_of("study", words))
-    if failed:
-        sys.exit(
-            "study: Some runs failed, for the reasons told above; the same command tries them "
-            f"again. Received: {'; '.join(failed)}"
-        )
+    answer(found, name, own, command_of("study", words), "study")
 
 
 def _wrong(text):

@@ -180,9 +180,6 @@ def test_a_lock_of_an_earlier_version_or_a_damaged_one_is_free(content, tmp_path
 FOLDERS = {
     "prepare": ["preparation.json", "dataset_info.json", "vocabulary.txt"],
     "pretrain": ["settings.json", "log.csv", "valid.csv", "checkpoints", "preset", "glue"],
-    "finetune glue": ["cola", "mnli", "results.json", "results.md", "grid.png"],
-    "finetune seq2seq": ["seed-0/predictions.tsv", "seed-0/preset", "results.json"],
-    "finetune squad": ["seed-0/nbest.json", "seed-0/preset", "results.json", "results.md"],
     "study": ["study.json", "study.md", "tupe_r"],
     "draw": ["tupe_r_position_logits.png"],
     "gallery": ["README.md", "gallery.json", "heads"],

@@ -51,10 +51,9 @@ def test_runs_of_different_lengths_are_compared_after_the_same_tokens(tmp_path):
 def test_no_number_is_made_up_for_a_place_before_the_first_validation(tmp_path):
     runs = [make(tmp_path / "a", "absolute", 300, valid_every=100)]
     runs.append(make(tmp_path / "b", "tupe_r", 40))
-    printed = commands.done("compare", *runs, "--out", str(tmp_path / "curves.png"))
-    header, absolute, tupe_r = cells(printed)
+    header, absolute, _ = cells(commands.done("compare", *runs, "--out", tmp_path / "curves.png"))
     assert header[5] == "loss at 163,840 tokens"
-    assert (absolute[5], tupe_r[5]) == ("-", tupe_r[3])
+    assert absolute[5] == "-"
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from run_cases import cells, picture
 from keras_tupe import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor, TupeTokenizer
 from keras_tupe.export import write_card
 from training.demo import settings as demo_settings
-from training.demo.knowledge import Knowledge
 from training.demo.sentences import BLANKS, QUESTIONS, SENTENCES, shuffled
+from training.demo.show import cosines_of, load, log_probabilities
 
 ROOT = pathlib.Path(__file__).parents[3]
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *"abcdefgh", "##a", "##b"]
@@ -46,8 +46,8 @@ def export(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def known(export):
-    """What is asked of that export."""
-    return Knowledge(export / "preset")
+    """The model of that export."""
+    return load(export / "preset")
 
 
 @pytest.mark.parametrize("anew", [False, pytest.param(True, marks=pytest.mark.slow)])
@@ -75,46 +75,31 @@ def test_the_committed_model_is_shown_from_any_folder(anew, tmp_path, monkeypatc
     assert int(count[1]) >= 24
 
 
-def test_fillers_are_those_of_the_model_best_first(known):
-    (found, none) = known.fill(["a [MASK] c", "a b c"])
-    assert none == []
-    shares = [share for _, share in found]
-    assert shares == sorted(shares, reverse=True)
-    ids = np.array([[2, 6, 4, 8, 3]])
-    inputs = {"token_ids": ids, "padding_mask": np.ones_like(ids)}
-    logits = np.array(known.model({**inputs, "mask_positions": np.array([[2]])}))[0, 0, 5:]
-    assert found[0][0] == PIECES[5 + logits.argmax()]
-    np.testing.assert_allclose(shares[0], np.exp(logits.max()) / np.exp(logits).sum(), rtol=1e-5)
-
-
-def test_a_sentence_is_nearest_to_itself_and_cosines_are_of_what_differs(known):
-    sentences = ["a b c.", "d e f.", "g h a b.", "c c e."]
-    for text, found in zip(sentences, known.nearest(sentences, sentences), strict=True):
-        assert found[0] == (text, pytest.approx(1))
-        assert [cosine for _, cosine in found] == sorted((c for _, c in found), reverse=True)
+def test_a_sentence_is_nearest_to_itself_and_cosines_are_of_what_differs():
+    vectors = np.random.default_rng(0).normal(size=(4, 9))
+    cosines = cosines_of(vectors, vectors)
+    assert cosines.argmax(axis=1).tolist() == [0, 1, 2, 3]
+    np.testing.assert_allclose(cosines.diagonal(), 1)
     # of two sentences what both share is nothing, so what is left is opposite
-    (found,) = known.nearest(sentences[:1], sentences[:2])
-    assert [cosine for _, cosine in found] == [pytest.approx(1), pytest.approx(-1)]
+    np.testing.assert_allclose(cosines_of(vectors[:1], vectors[:2]), [[1, -1]])
 
 
 @pytest.mark.parametrize("position", ["none", "tupe_r"])
 def test_only_positions_tell_orders_apart(position, known, tmp_path):
     if position != "none":
-        known = Knowledge(save(tmp_path, position=position) / "preset")
-    written, other = known.log_probabilities(["a b ca d e.", "ca e a d b."])
+        known = load(save(tmp_path, position=position) / "preset")
+    written, other = log_probabilities(known, ["a b ca d e.", "ca e a d b."])
     assert (abs(written - other) < 1e-5) == (position == "none")
     assert written < 0
-    both = known.log_probabilities(["a b", "a b a b."])
-    assert both.shape == (2,)
 
 
 def test_a_log_probability_is_per_word(known):
     whole = np.array([[2, 4, 7, 3], [2, 6, 4, 3]])
     inputs = {"token_ids": whole, "padding_mask": np.ones_like(whole)}
-    logits = np.array(known.model({**inputs, "mask_positions": np.array([[1], [2]])}))[:, 0]
+    logits = np.array(known({**inputs, "mask_positions": np.array([[1], [2]])}))[:, 0]
     logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
     expected = (logs[0, 6] + logs[1, 7]) / 2
-    np.testing.assert_allclose(known.log_probabilities(["a b"]), [expected], rtol=1e-5)
+    np.testing.assert_allclose(log_probabilities(known, ["a b"]), [expected], rtol=1e-5)
 
 
 def test_the_sentences_are_of_one_form():

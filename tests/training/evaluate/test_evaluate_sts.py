@@ -28,7 +28,8 @@ def preset(tmp_path_factory):
 
 
 def read_pairs(out):
-    with open(out / "pairs.csv", encoding="utf-8", newline="") as file:
+    (path,) = out.glob("*/pairs.csv")
+    with open(path, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     numbers = {name: np.array([float(row[name]) for row in rows]) for name in list(rows[0])[:3]}
     return numbers, [(row["first"], row["second"]) for row in rows]
@@ -43,13 +44,13 @@ def by_hand(table, texts):
 def test_a_masked_language_model_is_measured_beside_its_word_vectors(data, preset, tmp_path):
     out = tmp_path / "sts"
     told = commands.done("evaluate sts", preset, "--data", data, "--out", out, *FEW)
-    results = json.loads((out / "results.json").read_text())
+    results = json.loads((out / "study.json").read_text())
     numbers, texts = read_pairs(out)
     assert results["pairs"] == len(texts) == 30
     assert (results["pooling"], results["length"], results["cut"]) == ("mean", LIMIT, 0)
     for name, column in ((MODEL, "cosine"), (WORD_VECTORS, "cosine_of_word_vectors")):
         wanted = scipy.stats.spearmanr(numbers["score"], numbers[column]).statistic
-        found = results["scores"][name]
+        found = results["correlations"][name]
         assert found["spearman"] == pytest.approx(wanted, abs=1e-9)
         assert found["low"] < found["spearman"] < found["high"]
         assert f"{100 * found['spearman']:.1f}" in told
@@ -72,26 +73,20 @@ def test_an_embedder_keeps_its_pooling_and_cut_texts_are_counted(data, preset, t
     preprocessor = TupeTextClassifierPreprocessor(model.preprocessor.tokenizer, 5)
     embedder = TupeTextEmbedder(model.backbone, preprocessor, pooling="max")
     embedder.save_to_preset(str(tmp_path / "embedder"))
-    words = (
-        "evaluate",
-        "sts",
-        tmp_path / "embedder",
-        "--data",
-        data,
-        "--out",
-        tmp_path / "sts",
-        *FEW,
-    )
-    told = commands.done(*words)
-    first = json.loads((tmp_path / "sts" / "results.json").read_text())
+    words = [tmp_path / "embedder", "--data", data, "--out", tmp_path / "sts", *FEW]
+    told = commands.done("evaluate sts", *words)
+    first = json.loads((tmp_path / "sts" / "study.json").read_text())
     assert (first["pooling"], first["length"]) == ("max", 5)
     _, texts = read_pairs(tmp_path / "sts")
     assert first["cut"] == sum(len(text.split()) > 3 for pair in texts for text in pair) > 0
     assert f"{first['cut']} texts were cut at 5 tokens" in told
-    commands.done(*words, "--pooling", "cls", "--length", 24)
-    again = json.loads((tmp_path / "sts" / "results.json").read_text())
+    told = commands.refusal("evaluate sts", *words, "--pooling", "cls")
+    assert "pooling: None -> 'cls'" in told
+    words[-1 - len(FEW)] = tmp_path / "cls"
+    commands.done("evaluate sts", *words, "--pooling", "cls", "--length", 24)
+    again = json.loads((tmp_path / "cls" / "study.json").read_text())
     assert (again["pooling"], again["cut"]) == ("cls", 0)
-    assert again["scores"][MODEL] != first["scores"][MODEL]
+    assert again["correlations"][MODEL] != first["correlations"][MODEL]
 
 
 def test_scores_are_of_the_same_pairs_and_seeds():
@@ -100,7 +95,7 @@ def test_scores_are_of_the_same_pairs_and_seeds():
     cosines = {MODEL: gold + noise, WORD_VECTORS: gold - 3 * noise}
     found = scores(gold, cosines, 100, 7)
     assert found == scores(gold, cosines, 100, 7)
-    both = [found["scores"][name]["spearman"] for name in cosines]
+    both = [found["correlations"][name]["spearman"] for name in cosines]
     assert found["difference"]["spearman"] == pytest.approx(both[0] - both[1])
     assert found["difference"]["low"] > 0
     same = scores(gold, {MODEL: noise, WORD_VECTORS: noise}, 10, 0)["difference"]

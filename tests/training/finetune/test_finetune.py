@@ -1,6 +1,5 @@
 """`finetune`: what is promised of every task, on a tiny one of each."""
 
-import csv
 import dataclasses
 import json
 import pathlib
@@ -18,6 +17,7 @@ from matplotlib.image import imread
 from keras_tupe import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor
 from keras_tupe.trainer import NonFiniteError
 from training.__main__ import main
+from training.command.log import read_log
 from training.command.shell import tasks_in
 from training.finetune import engine
 from training.finetune.task import digest_of, part_of
@@ -41,8 +41,7 @@ class Case:
         made: files of each run, besides those of all tasks.
         picture: its name.
         settings: the class.
-        other: another value of each setting of its own that counts.
-        no_matter: and of those that do not.
+        no_matter: names of its own settings that no number depends on.
     """
 
     write: object
@@ -53,8 +52,7 @@ class Case:
     made: set
     picture: str
     settings: type
-    other: dict
-    no_matter: dict
+    no_matter: set
 
 
 def write_glue(folder, seed=0):
@@ -71,26 +69,9 @@ def write_pairs(folder, seed=0):
         seq2seq_cases.write_pairs(folder / f"{name}.tsv", count, seed + number)
 
 
-ELSEWHERE = dict.fromkeys(("preset", "out", "position_file"), "elsewhere")
-COMMON_OTHER = {
-    "epochs": 9,
-    "batch_size": 8,
-    "warmup": 0.3,
-    "weight_decay": 0.1,
-    "clip_norm": 2.0,
-    "dropout": 0.2,
-    "precision": "mixed_bfloat16",
-    "micro_batches": 2,
-}
-COMMON_NO_MATTER = {
-    **ELSEWHERE,
-    "limit": 7,
-    "seeds": 3,
-    "strategy": "one",
-    "xla": "off",
-    "remat": True,
-    "deterministic": True,
-}
+# of all tasks: preset and rows count by their content
+NO_MATTER = {"preset", "out", "plan", "position_file", "limit", "seeds"}
+NO_MATTER |= {"strategy", "xla", "remat", "deterministic"}
 CASES = {
     "glue": Case(
         write_glue,
@@ -101,37 +82,21 @@ CASES = {
         {"SST-2.dev.tsv"},
         "grid.png",
         glue.Settings,
-        {"length": 9, "keep_zeros": True, "random_labels": True},
         {
-            **dict.fromkeys(("data", "tfds_dir"), "elsewhere"),
-            "tasks": ("rte",),
-            "protocol": "huang",
-            "learning_rates": ("1e-3",),
-            "submission": True,
-            "skip_bad": True,
-            "check_counts": False,
+            *("data", "tfds_dir", "tasks", "protocol", "learning_rates"),
+            *("submission", "skip_bad", "check_counts"),
         },
     ),
     "squad": Case(
         write_squad,
         squad_cases.save_preset,
         squad_cases.OPTIONS,
-        {"train": "train.json", "dev": "dev.json"},
+        {"train": "train.json", "valid": "dev.json"},
         "seed-1",
         {"predictions.json", "nbest.json"},
         "squad.png",
         squad.Settings,
-        {
-            "length": 64,
-            "doc_stride": 9,
-            "max_question_length": 9,
-            "extend": "repeat",
-            "learning_rate": 1e-4,
-            "max_answer_length": 9,
-            "n_best": 9,
-            "save_presets": True,
-        },
-        {**dict.fromkeys(("train", "dev"), "elsewhere"), "dev_limit": 3, "skip_bad": True},
+        {"train", "valid", "valid_limit", "skip_bad"},
     ),
     "seq2seq": Case(
         write_pairs,
@@ -142,33 +107,7 @@ CASES = {
         {"predictions.tsv", "predictions-test.tsv", "valid.csv", "preset"},
         "curves.png",
         seq2seq.Settings,
-        {
-            "size": "mini",
-            "position": "t5",
-            "position_options": '{"cls": "tied"}',
-            "vocabulary_size": 100,
-            "lowercase": True,
-            "normalize_first": True,
-            "initializer_range": 0.1,
-            "normalize_embeddings": False,
-            "scale_embeddings": True,
-            "length": 64,
-            "target_length": 64,
-            "cut_long": True,
-            "label_smoothing": 0.0,
-            "learning_rate": 1e-4,
-            "schedule": "inverse_sqrt",
-            "steps": 7,
-            "beta_1": 0.8,
-            "beta_2": 0.999,
-            "num_beams": 2,
-            "length_penalty": 0.6,
-        },
-        {
-            **dict.fromkeys(("train", "valid", "test", "config"), "elsewhere"),
-            **dict.fromkeys(("valid_every", "save_every", "log_every"), 3),
-            "given": {"steps": "command line"},
-        },
+        {"train", "valid", "test", "config", "valid_every", "save_every", "log_every"},
     ),
 }
 
@@ -215,15 +154,16 @@ def finished(request, tmp_path_factory):
 
 def outcome(out):
     """Returns all that must be the same after an interruption: scores, tables, files of runs."""
-    results = json.loads((out / "results.json").read_text())
-    kept = {k: v for k, v in results.items() if "seconds" not in k and k != "command"}
-    lines = (out / "results.md").read_text().splitlines()
+    results = json.loads((out / "study.json").read_text())
+    own = ("command", "settings", "seconds", "train_seconds")
+    kept = {name: value for name, value in results.items() if name not in own}
+    _, _, _, text = (out / "study.md").read_text().split("\n\n", 3)  # without command and time
     files = {
         str(path.relative_to(out)): path.read_bytes()
-        for pattern in ("*.tsv", "nbest.json", "settings.json", "valid.csv", "*.weights.h5")
+        for pattern in ("*.tsv", "nbest.json", "valid.csv", "*.weights.h5")
         for path in out.rglob(pattern)
     }
-    return kept, [line for line in lines if not line.startswith("Time of all runs")], files
+    return kept, text, files
 
 
 # === Runs ===
@@ -231,44 +171,40 @@ def outcome(out):
 
 def test_each_run_is_a_folder_and_the_report_tells_of_all(finished):
     case, out = finished.case, finished.out
-    top = {path.name for path in out.iterdir() if path.name[0] != "."}
-    assert top == {case.run.split("/")[0], "results.json", "results.md", case.picture} | (
-        {"seed-0"} if case.run == "seed-1" else set()
-    )
+    top = {path.name for path in out.iterdir()}
+    runs = {case.run.split("/")[0]} | ({"seed-0"} if case.run == "seed-1" else set())
+    assert top == {*runs, "study.json", "study.md", case.picture}
     seeds = [out / case.run.replace("seed-1", name) for name in ("seed-0", "seed-1")]
     for seed, run in enumerate(seeds):
         made = {path.name for path in run.iterdir()}
-        assert made >= {"settings.json", "metrics.json", "origin.json", "log.csv", *case.made}
-        assert json.loads((run / "settings.json").read_text())["seed"] == seed
-        with open(run / "log.csv", encoding="utf-8") as file:
-            losses = [float(row["loss"]) for row in csv.DictReader(file)]
-        assert losses
+        assert made >= {"run.json", "log.csv", *case.made}
+        assert "checkpoints" not in made
+        assert json.loads((run / "run.json").read_text())["own"]["seed"] == seed
+        losses = read_log(run / "log.csv")["loss"]
         assert min(losses) > 0
-    results = json.loads((out / "results.json").read_text())
+    results = json.loads((out / "study.json").read_text())
     assert {"commit", "machine", "seconds", "preset", "position", "seeds"} <= results.keys()
     assert results["command"].startswith(f"python -m training.finetune {finished.name} ")
     assert results["seeds"] == [0, 1]
-    text = (out / "results.md").read_text()
+    assert {row["seed"] for row in results["rows"]} == {0, 1}
+    text = (out / "study.md").read_text()
     assert text in finished.printed
     assert "seed 1" in text
-    assert finished.printed.splitlines()[-1].endswith(f": results.json, results.md, {case.picture}")
+    assert finished.printed.splitlines()[-1].endswith(f": study.json, study.md, {case.picture}")
     assert "run 2 of 2" in finished.told
     assert min(imread(out / case.picture).shape[:2]) > 200
 
 
 def test_a_run_that_is_lost_is_done_again_to_the_bit(finished, tmp_path):
     out = shutil.copytree(finished.out, tmp_path / "out")
-    lost = out / finished.case.run
-    # what `kill -9` leaves: a part of a run under another name, and no table
-    lost.rename(lost.with_name(".seed-1.123.partial"))
-    for name in ("results.json", "results.md", finished.case.picture):
+    shutil.rmtree(out / finished.case.run)
+    for name in ("study.md", finished.case.picture):
         (out / name).unlink()
-    kept = out / finished.case.run.replace("seed-1", "seed-0") / "metrics.json"
+    kept = out / finished.case.run.replace("seed-1", "seed-0") / "run.json"
     before = kept.stat().st_mtime_ns
     assert "1 of 2 runs are there already." in finished.again(out).err
     assert kept.stat().st_mtime_ns == before
     assert outcome(out) == outcome(finished.out)
-    assert not list(out.rglob("*.partial*"))
 
 
 def test_runs_of_other_settings_rows_or_presets_are_not_taken_for_ours(finished, tmp_path):
@@ -287,7 +223,7 @@ def test_runs_of_other_settings_rows_or_presets_are_not_taken_for_ours(finished,
     assert outcome(finished.out) == before
 
 
-def test_a_seed_that_diverges_is_told_and_the_others_count(finished, tmp_path, monkeypatch):
+def test_a_seed_that_diverges_is_a_result_without_a_score(finished, tmp_path, monkeypatch):
     owner, name = (engine.FineTuner, "fit")
     if finished.name == "seq2seq":
         owner, name = Training, "loop"
@@ -303,13 +239,15 @@ def test_a_seed_that_diverges_is_told_and_the_others_count(finished, tmp_path, m
     ended = finished.again(tmp_path / "out")
     assert ended.code == 0, ended.err
     assert "seed-0: diverged at step 7" in ended.err
-    kept = json.loads((tmp_path / "out" / "results.json").read_text())
+    lost = finished.case.run.replace("seed-1", "seed-0")
+    assert f"Diverged, and in no number here: {lost} at step 7." in ended.out
+    kept = json.loads((tmp_path / "out" / "study.json").read_text())
+    assert kept["diverged"] == {lost: 7}
     if finished.name == "glue":
         assert kept["tasks"]["sst2"]["columns"]["sst2"]["rates"]["0.01"][0] is None
         assert "failed" in ended.out
     else:
-        assert (kept["seeds"], kept["diverged"]) == ([1], {"seed-0": 7})
-        assert "Diverged, and in no number here: seed-0 at step 7." in ended.out
+        assert kept["seeds"] == [1]
         assert "| seed 1 " in ended.out
 
 
@@ -321,23 +259,22 @@ def test_a_killed_command_goes_on_and_ends_with_the_same_tables(finished, tmp_pa
     first = out / finished.case.run.replace("seed-1", "seed-0")
     assert commands.wait_until(first.exists, process), commands.log_of(out)
     assert commands.kill(process) == -signal.SIGKILL
-    assert not (out / "results.json").exists()
+    assert not (out / "study.md").exists()
     assert finished.again(out).code == 0
     assert outcome(out) == outcome(finished.out)
 
 
 @pytest.mark.slow
-def test_training_that_diverges_ends_with_a_sentence_or_without_a_score(finished, tmp_path):
+def test_training_that_diverges_ends_without_a_score(finished, tmp_path):
     if finished.name == "glue":
-        ended = finished.again(tmp_path, learning_rates=["0.01", "1e30"], clip_norm=1e30)
-        column = json.loads((tmp_path / "results.json").read_text())["tasks"]["sst2"]["columns"]
+        finished.again(tmp_path, learning_rates=["0.01", "1e30"], clip_norm=1e30)
+        column = json.loads((tmp_path / "study.json").read_text())["tasks"]["sst2"]["columns"]
         assert column["sst2"]["rates"]["1e+30"] == [None, None]
         assert column["sst2"]["best_rate"] == 0.01
-        assert "failed" in ended.out
         return
-    message = finished.refusal(tmp_path, learning_rate=1e38)
-    assert "The loss or its gradient is not finite at step" in message
-    assert message.endswith("with another --out. Received: learning_rate=1e+38")
+    ended = finished.again(tmp_path, learning_rate=1e38)
+    assert "# All runs diverged" in ended.out
+    assert "Lower --learning-rate, with another --out." in ended.out
 
 
 # === Mistakes ===
@@ -373,7 +310,7 @@ OWN_WRONG = {
         ({"doc_stride": 34}, "Received: length=40, max_question_length=4, doc_stride=34"),
         ({"learning_rate": "nan"}, "--learning-rate must be a number above 0. Received: nan"),
         ({"extend": "repeet"}, "the nearest is 'repeat'. Received: 'repeet'"),
-        ({"dev": "no.json"}, "--dev must be a file of SQuAD v1.1 (JSON). Received: 'no.json', "),
+        ({"valid": "no.json"}, "--valid must be a file of SQuAD v1.1 (JSON). Received: 'no.json'"),
     ],
     "seq2seq": [
         ({"num_beams": 0}, "--num-beams must be an integer >= 1. Received: 0"),
@@ -412,8 +349,8 @@ def test_a_warmup_as_long_as_the_training_is_told(finished, tmp_path):
         ),
         (
             "squad",
-            ["--dev", "no.json", "--length", "0"],
-            ["PRESET must be the", "--train must name", "--dev must be a", "--length must be"],
+            ["--valid", "no.json", "--length", "0"],
+            ["PRESET must be the", "--train must name", "--valid must be a", "--length must be"],
         ),
         (
             "seq2seq",
@@ -485,6 +422,7 @@ import dataclasses
 
 from training.command.settings import setting
 from training.finetune.settings import FinetuneSettings, inheriting
+from training.study.study import Study
 
 
 @dataclasses.dataclass(frozen=True)
@@ -496,26 +434,20 @@ class Settings(FinetuneSettings):
     scale: float = setting(1.0, "What the number is multiplied by.")
 
 
-def task(settings):
+def work(settings):
     """Returns the `Task`."""
     from training.finetune.task import Task
 
     class Draw(Task):
         position = "none"
 
-        def do(self, cell, folder):
-            return {"score": self.settings.scale * cell.settings["seed"]}
-
-        def results(self, out, done):
-            return {"scores": [one["score"] for one in done.values()]}
-
-        def report(self, results):
-            return [f"Scores: {results['scores']}"]
-
-        def draw(self, path, results):
-            path.write_text("picture")
+        def do(self, seed, folder):
+            return {"scores": [{"score": "drawn", "value": self.settings.scale * seed}]}
 
     return Draw(settings)
+
+
+STUDY = Study(__doc__, Settings, work)
 '''
 
 
@@ -528,7 +460,9 @@ def test_a_task_is_one_new_file(tmp_path, monkeypatch):
     assert "    drawn     Draws a number." in commands.done("finetune", "--help")
     preset = glue_cases.save_preset(tmp_path / "preset")
     words = commands.words_of(preset, scale=3, out=tmp_path / "out")
-    assert "Scores: [0.0, 3.0]" in commands.done("finetune drawn", *words)
+    told = commands.done("finetune drawn", *words, "--plan")
+    assert "2 of 2 runs to do" in told
+    assert "| none | 2 " in commands.done("finetune drawn", *words)
     ended = commands.run("finetune drawn", *words)
     assert "2 of 2 runs are there already" in ended.err
     message = commands.refusal("finetune drawn", *words, "--scale", "4")
@@ -543,20 +477,19 @@ def test_a_task_that_is_not_there_and_old_names_are_told(capsys):
             main([f"finetune_{name}", "runs/preset"])
         assert stop.value.code == 2
         assert f"is `keras-tupe finetune {name}` now" in capsys.readouterr().err
+    told = commands.refusal("finetune", "squad", "--dev", "x", code=2)
+    assert "unrecognized arguments: --dev; the nearest option is --valid." in told
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_setting_is_thought_about(name):
-    """A new one must be put into `other` or into `no_matter`."""
+    """A new one that no number depends on must be put into `no_matter`."""
     case = CASES[name]
-    other, rest = COMMON_OTHER | case.other, COMMON_NO_MATTER | case.no_matter
-    if name == "seq2seq":
-        del rest["position_file"]  # by its content
-    assert set(vars(case.settings())) - {"position_file"} == {*other, *rest} - {"position_file"}
-    plain = case.settings().identity()
-    for setting, value in [*other.items(), *rest.items()]:
-        changed = case.settings(**{setting: value}).identity() != plain
-        assert changed == (setting in other), setting
+    fields = [field for field in dataclasses.fields(case.settings) if "help" in field.metadata]
+    found = {field.name for field in fields if not field.metadata["counts"]}
+    assert found == NO_MATTER | case.no_matter
+    counted = set(case.settings().identity())
+    assert counted == {field.name for field in fields} - found
 
 
 def test_a_part_of_the_rows_is_always_the_same_in_their_order():

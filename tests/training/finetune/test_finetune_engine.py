@@ -10,15 +10,14 @@ from keras_tupe import TupeBackbone, TupeTextClassifier
 from keras_tupe.data import Padded
 from keras_tupe.trainer import LinearWarmupDecay, NonFiniteError
 from training.command.log import read_log
-from training.finetune.engine import FineTuner, Recipe
-from training.finetune.kept_trainer import SettableWarmupDecay, run_key
+from training.finetune.engine import FineTuner, Recipe, SettableWarmupDecay, run_key
 from training.finetune.tasks import glue, squad
 
 RANDOM = np.random.default_rng(1)
 TOKENS = [RANDOM.integers(5, 40, RANDOM.integers(2, 16)) for _ in range(150)]
 CLASSES = np.array([row[0] % 2 for row in TOKENS], "int32")
-FIRST = Recipe(2e-2, epochs=2, batch_size=16, warmup_share=0.5, seed=5)
-SECOND = Recipe(1e-2, epochs=3, batch_size=16, warmup_share=0.0, seed=6)
+FIRST = Recipe(2e-2, epochs=2, batch_size=16, warmup=0.5, seed=5)
+SECOND = Recipe(1e-2, epochs=3, batch_size=16, warmup=0.0, seed=6)
 
 
 def make(num_classes=2, dropout=0.1):
@@ -59,7 +58,7 @@ def test_a_command_s_settings_reach_the_recipe_and_the_precision(settings):
     names = {field.name for field in dataclasses.fields(settings)}
     given = settings(**{name: value for name, value in found.items() if name in names})
     rest = {name: value for name, value in found.items() if name not in names}
-    assert rest.keys() <= {"learning_rate", "seed", "warmup_share"}
+    assert rest.keys() <= {"learning_rate", "seed", "warmup"}
     assert vars(Recipe.of(given, **rest)) == {**found, "beta_1": 0.9, "beta_2": 0.999}
     try:
         FineTuner.of(dataclasses.replace(given, precision="mixed_bfloat16"))

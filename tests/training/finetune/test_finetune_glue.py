@@ -2,7 +2,6 @@
 
 import json
 
-import commands
 import glue_cases as cases
 import keras
 import numpy as np
@@ -18,8 +17,8 @@ from keras_tupe import (
 )
 from keras_tupe.data import GLUE_TASKS
 from keras_tupe.metrics import accuracy
-from training.finetune.glue import results as tables
-from training.finetune.glue.protocol import COLUMNS, HUANG, PROTOCOLS, TASKS, TUPE, columns_of
+from training.finetune.glue import runs as tables
+from training.finetune.glue.protocol import COLUMNS, HUANG, PROTOCOLS, TASKS, TUPE
 from training.finetune.glue.rows import (
     constant_scores,
     predictions,
@@ -92,35 +91,15 @@ def test_all_columns_of_the_papers_come_with_files_for_glues_server(preset, tmp_
     assert {name for name, column in columns.items() if column["score"] > 80} == set(columns)
     assert found["average_is"] == "mean of all 9 columns"
     assert found["average"] == pytest.approx(np.mean([x["score"] for x in columns.values()]))
-    assert "trained again it scores otherwise" not in printed
+    assert "For GLUE's server: MNLI-m.tsv, " in printed
     files = {path.name: path.read_text() for path in (out / "submission").iterdir()}
     assert set(files) == {f"{column.title}.tsv" for column in COLUMNS.values()}
     for text in files.values():
         header, *lines = text.splitlines()
         assert header == "index\tprediction"
         assert [line.split("\t")[0] for line in lines] == list(map(str, range(7)))
-    seconds = [json.loads(path.read_text())["seconds"] for path in out.rglob("metrics.json")]
-    assert len(seconds) == 16
-    assert found["seconds"] == pytest.approx(sum(seconds))
     _, _, told = cases.run(preset, data, out, submission=True, epochs=8)
-    assert told.count("8 of 8 runs are there already.") == 2
-
-
-@pytest.mark.slow
-def test_the_runs_for_the_server_go_on_after_a_kill(preset, data, tmp_path):
-    words = cases.arguments(preset, data, tmp_path / "out", "stsb", submission=True, epochs=2)
-    process = commands.start(
-        "finetune glue", words, tmp_path / "log", moment=("os.mkdir", "/test/stsb", 2)
-    )
-    assert commands.ended(process) != 0
-    before = json.loads((tmp_path / "out" / "results.json").read_text())  # of the grid alone
-    assert not (tmp_path / "out" / "submission" / "STS-B.tsv").exists()
-    found, printed, told = cases.run(
-        preset, data, tmp_path / "out", "stsb", submission=True, epochs=2
-    )
-    assert "1 of 1 runs are there already." in told
-    assert found["tasks"] == before["tasks"]
-    assert "For GLUE's server: STS-B.tsv, in submission/" in printed
+    assert "8 of 8 runs are there already." in told
 
 
 @pytest.mark.slow
@@ -201,17 +180,13 @@ def test_the_command_fine_tunes_what_other_objectives_leave(kind, task, tmp_path
 # === Rows ===
 
 
-def test_a_task_has_its_columns_and_its_test_sets_on_request(data):
-    found = read(data, "mnli", "stsb")
-    assert list(found["mnli"].labeled) == ["mnli_m", "mnli_mm"]
-    assert found["mnli"].test == {}
+def test_a_task_has_its_columns_its_part_of_the_rows_and_test_sets_on_request(data):
     found = read(data, "mnli", submission=True)["mnli"]
-    assert [len(found.test[name].indices) for name in ("mnli_m", "mnli_mm")] == [5, 5]
+    assert list(found.labeled) == ["mnli_m", "mnli_mm"]
+    assert [len(found.test[name].indices) for name in found.labeled] == [5, 5]
     assert found.test["mnli_m"].labels is None
-
-
-def test_a_part_of_the_training_rows_has_their_texts_and_labels(data):
     whole, part = read(data, "stsb")["stsb"], read(data, "stsb", limit=50)["stsb"]
+    assert whole.test == {}
     assert (len(part.train.labels), part.all_rows) == (50, 160)
     assert sorted(part.train.indices) == list(part.train.indices)
     for place, index in enumerate(part.train.indices):
@@ -220,18 +195,15 @@ def test_a_part_of_the_training_rows_has_their_texts_and_labels(data):
     assert part.labeled["stsb"].indices.tolist() == whole.labeled["stsb"].indices.tolist()
 
 
-def test_the_hash_of_rows_tells_texts_labels_and_their_places_apart(data):
-    digests = set()
-    for change in range(4):
-        rows = read(data, "stsb", limit=50 if change == 3 else None)["stsb"]
-        first, second = rows.train.texts
-        if change == 1:
-            rows.train.labels[3] += 1
-        elif change == 2:
-            first[0], second[0] = second[0], first[0]
-        digests.add(rows.digest())
-    assert len(digests) == 4
-    assert read(data, "stsb")["stsb"].digest() in digests
+def test_the_hash_of_rows_tells_texts_labels_their_places_and_test_sets_apart(data):
+    plain, labels, places = (read(data, "stsb")["stsb"] for _ in range(3))
+    labels.train.labels[3] += 1
+    first, second = places.train.texts
+    first[0], second[0] = second[0], first[0]
+    others = [read(data, "stsb", **options)["stsb"] for options in ({"limit": 50}, {})]
+    assert len({rows.digest() for rows in (plain, labels, places, *others)}) == 4
+    submitted = read(data, "mnli", submission=True)["mnli"]
+    assert submitted.digest() != read(data, "mnli")["mnli"].digest()
 
 
 def test_bad_lines_are_told_with_their_line_or_left_out_on_request(preset, data, tmp_path):
@@ -271,16 +243,6 @@ def test_tokens_have_no_padding_and_cut_rows_are_counted(tokenizer):
     assert found.num_cut == 1
 
 
-def test_many_texts_are_the_same_as_few(tokenizer):
-    texts = [" ".join(cases.FILLERS[: 1 + number % 6]) for number in range(1100)]
-    found = tokenize(tokenizer, (texts,), 6, segments=False)
-    assert len(found.token_ids) == 1100
-    for number in (0, 1023, 1024, 1099):
-        alone = tokenize(tokenizer, ([texts[number]],), 6, segments=False)
-        assert found.token_ids[number].tolist() == alone.token_ids[0].tolist()
-    assert found.num_cut == sum(len(text.split()) > 4 for text in texts)
-
-
 # === Labels and scores ===
 
 
@@ -295,35 +257,28 @@ def test_shuffled_labels_are_the_same_ones_in_another_order_for_each_seed():
     assert labels.tolist() == kept.tolist()
 
 
-def test_targets_and_predictions_are_classes_or_scores_of_0_to_5():
-    task = GLUE_TASKS["stsb"]
-    labels = np.array([0.0, 2.5, 5.0], "float32")
+def test_targets_predictions_and_scores_are_of_classes_or_of_0_to_5():
+    task, labels = GLUE_TASKS["stsb"], np.array([0.0, 2.5, 5.0], "float32")
     made = targets(task, labels)
     assert made.tolist() == [[0.0], [0.5], [1.0]]
     assert predictions(task, made).tolist() == labels.tolist()
+    assert targets(task, None) is None
     classes = np.array([1, 0], "int32")
     assert targets(GLUE_TASKS["rte"], classes) is classes
-    assert targets(task, None) is None
     outputs = [[0.1, 0.2, -1.0], [3.0, 3.0, 2.0]]
     assert predictions(GLUE_TASKS["mnli"], outputs).tolist() == [1, 0]
-
-
-def test_all_scores_of_a_task_are_percent():
     found = scores(GLUE_TASKS["mrpc"], np.array([1, 1, 0, 0]), np.array([1, 0, 0, 0]))
     assert found == {"accuracy": 75.0, "f1": pytest.approx(200 / 3)}
     found = scores(GLUE_TASKS["cola"], np.array([1, 1, 0, 0]), np.array([1, 1, 0, 0]))
     assert found == {"matthews": 100.0, "accuracy": 100.0}
-    labels = np.array([0.0, 1.0, 5.0])
-    found = scores(GLUE_TASKS["stsb"], labels, 3 + 7 * labels)
+    found = scores(task, labels, 3 + 7 * labels)
     assert found == {"pearson": pytest.approx(100.0), "spearman": pytest.approx(100.0)}
 
 
 def test_a_constant_answer_scores_what_is_documented():
-    train = np.array([1, 1, 0])  # 1 is the most frequent
-    dev = np.array([1] * 68 + [0] * 32)
+    train, dev = np.array([1, 1, 0]), np.array([1] * 68 + [0] * 32)  # 1 is the most frequent
     found = constant_scores(GLUE_TASKS["mrpc"], train, dev)
-    assert found["accuracy"] == 68.0
-    assert found["f1"] == pytest.approx(100 * 2 * 0.68 / 1.68)
+    assert found == {"accuracy": 68.0, "f1": pytest.approx(100 * 2 * 0.68 / 1.68)}
     assert constant_scores(GLUE_TASKS["cola"], train, dev)["matthews"] == 0.0
     scored = np.array([0.0, 1.5, 5.0], "float32")
     found = constant_scores(GLUE_TASKS["stsb"], scored, scored)
@@ -363,11 +318,11 @@ def test_the_protocols_are_those_of_the_papers():
     assert set(HUANG.epochs.values()) == {3}
     assert {name for name, metric in HUANG.metrics.items() if metric == "f1"} == {"qqp", "mrpc"}
     assert HUANG.metrics["mnli"] == HUANG.metrics["sst2"] == "accuracy"
-    assert set(Settings(protocol="huang").plan().tasks) == {"mnli", "qqp", "sst2", "mrpc"}
+    assert set(Settings(protocol="huang").asked().tasks) == {"mnli", "qqp", "sst2", "mrpc"}
 
 
 def test_a_plan_is_the_protocol_but_for_what_was_asked():
-    plan = Settings().plan()
+    plan = Settings().asked()
     assert plan == PROTOCOLS["tupe"]
     assert tables.changes(plan, Settings(), 512) == []
     assert len(plan.tasks) == 8
@@ -380,7 +335,7 @@ def test_a_plan_is_the_protocol_but_for_what_was_asked():
         dropout=0.0,
         limit=1000,
     )
-    plan = settings.plan()
+    plan = settings.asked()
     assert plan.tasks == ("mnli", "cola", "stsb")
     assert plan.learning_rates == (1e-4,)
     assert tables.changes(plan, settings, 512) == [
@@ -390,14 +345,6 @@ def test_a_plan_is_the_protocol_but_for_what_was_asked():
         "dropout 0.0, not 0.1",
         "at most 1,000 training rows of a task",
     ]
-
-
-def test_mnli_is_two_columns_of_one_training():
-    matched, mismatched = columns_of("mnli")
-    assert (matched.split, mismatched.split) == ("validation_matched", "validation_mismatched")
-    assert (matched.test_split, mismatched.test_split) == ("test_matched", "test_mismatched")
-    for column in COLUMNS.values():
-        assert {column.split, column.test_split} < set(GLUE_TASKS[column.task].splits)
 
 
 # === Medians ===
@@ -410,7 +357,7 @@ def result(constant=50.0, **rates):
 
 
 def tasks_of(changes=None, **columns):
-    """`tasks` of `results.json` with these columns."""
+    """`tasks` of `study.json` with these columns."""
     found = {}
     for name, column in columns.items():
         task = COLUMNS[name].task
@@ -459,10 +406,9 @@ def test_the_average_is_the_plain_mean_and_says_of_what(count, mean):
 def test_each_column_of_mnli_has_a_run_of_its_own_for_the_server():
     matched = result(r2=[1.0, 2.0, 3.0], r3=[0.0, 0.0, 0.0])
     mismatched = result(r2=[0.0, 0.0, 0.0], r3=[3.0, 1.0, 2.0])
-    chosen = tables.chosen_runs(tasks_of(mnli_m=matched, mnli_mm=mismatched))
-    assert chosen == {("mnli", 2e-5, 1): ("mnli_m",), ("mnli", 3e-5, 2): ("mnli_mm",)}
-    found = tasks_of(mnli_m=matched, mnli_mm=matched, rte=result(r2=[None]))
-    assert tables.chosen_runs(found) == {("mnli", 2e-5, 1): ("mnli_m", "mnli_mm")}
+    tasks = tasks_of(mnli_m=matched, mnli_mm=mismatched, rte=result(r2=[None]))
+    chosen = {column.name: run for column, run in tables.chosen_runs(tasks).items()}
+    assert chosen == {"mnli_m": ("mnli", 2e-5, 1), "mnli_mm": ("mnli", 3e-5, 2)}
 
 
 # === Tables ===
@@ -479,7 +425,7 @@ def test_tables_mark_the_best_rate_and_say_what_was_reduced(tmp_path):
     )
     results = {**FACTS, "changes": ["seeds 3, not 5"], "tasks": tasks, **tables.average(tasks)}
     assert json.loads(json.dumps(results, allow_nan=False)) == results
-    text = "\n".join(tables.report(results))
+    text = "\n".join(tables.tables(results))
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert "## CoLA (Matthews correlation, %)" in lines
     assert "| learning rate | seed 0 | seed 1 | seed 2 | median | |" in lines
@@ -494,11 +440,5 @@ def test_tables_mark_the_best_rate_and_say_what_was_reduced(tmp_path):
     assert "RTE: 2 bad lines were left out." in lines
     tables.draw(tmp_path / "grid.png", results)
     assert (tmp_path / "grid.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_a_protocol_that_was_kept_is_said_to_be():
-    tasks = tasks_of(**{name: result(r2=[1.0]) for name in NINE})
-    text = "\n".join(tables.report({**FACTS, "tasks": tasks, **tables.average(tasks)}))
+    text = "\n".join(tables.tables({**results, "changes": []}))
     assert "Settings of the protocol: Ke et al. 2021" in text
-    assert "Not the protocol" not in text
-    assert "Mean of all 9 columns: 1.00" in text

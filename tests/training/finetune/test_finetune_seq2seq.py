@@ -13,10 +13,16 @@ import seq2seq_cases as cases
 from keras_tupe.data import Padded
 from keras_tupe.models import BeamSearch, TupeSeq2SeqLM
 from training.command.settings import parse
-from training.finetune.seq2seq.pairs import Pairs, read_pairs, tokenized, tokens_of
-from training.finetune.seq2seq.runs import plan_of
-from training.finetune.seq2seq.start import Start
-from training.finetune.seq2seq.writer import Writer, score
+from training.finetune.seq2seq import (
+    Pairs,
+    Start,
+    Writer,
+    plan_of,
+    read_pairs,
+    score,
+    tokenized,
+    tokens_of,
+)
 from training.finetune.tasks.seq2seq import Settings
 
 
@@ -53,10 +59,9 @@ def test_a_preset_writes_what_its_predictions_say_and_these_are_scored(folder, f
         assert 0 <= results[name]["bleu"]["mean"] <= 100
         assert results["pairs"][name] == {"used": len(found), "cut": {"source": 0, "target": 0}}
     assert results["steps"] == 12
-    assert results["settings"]["batch_size"] == 16
     assert "version:2" in printed
     assert "step 12: held-out loss" in told
-    assert f"seed-0: exact match {results['valid']['exact_match']['mean']:.2f}, chrF" in told
+    assert f"seed-0: valid exact match {results['valid']['exact_match']['mean']:.4g}, " in told
     found = cases.lines(out / "seed-0" / "predictions.tsv")
     model = TupeSeq2SeqLM.from_preset(str(out / "seed-0" / "preset"))
     assert model.generate([source for source, _, _ in found]) == [row[2] for row in found]
@@ -85,14 +90,14 @@ def test_a_killed_command_goes_on_from_its_checkpoint_to_the_bit(folder, files, 
     out = tmp_path / "out"
     words = cases.arguments(folder / "preset", out=out, **options)
     process = commands.start("finetune seq2seq", words, f"{out}.log")
-    checkpoint = out / "unfinished" / "seed-1" / "checkpoints" / "step_0000000015.safetensors"
+    work = out / ".work" / "seed-1"
+    checkpoint = work / "checkpoints" / "step_0000000015.safetensors"
     assert commands.wait_until(checkpoint.exists, process)
     commands.kill(process)
-    assert not (out / "results.json").exists()
     words = cases.arguments(folder / "preset", out=out, **{**options, "seeds": 1, "dropout": 0.3})
     assert "seed-0, dropout: 0.1 -> 0.3" in commands.refusal("finetune seq2seq", *words)
     lost = (out / "seed-0").rename(tmp_path / "seed-0")
-    shutil.copytree(out / "unfinished" / "seed-1", out / "unfinished" / "seed-0")
+    shutil.copytree(work, work.with_name("seed-0"))
     message = commands.refusal("finetune seq2seq", *words)
     assert "was begun with other settings. Give it another --out. Received: dropout" in message
     lost.rename(out / "seed-0")
@@ -105,7 +110,6 @@ def test_a_killed_command_goes_on_from_its_checkpoint_to_the_bit(folder, files, 
         for file in ("predictions.tsv", "valid.csv", "preset/model.weights.h5"):
             ours, theirs = (tmp_path / run / seed / file for run in ("out", "whole"))
             assert ours.read_bytes() == theirs.read_bytes(), file
-    assert not (out / "unfinished").exists()
 
 
 @pytest.mark.slow

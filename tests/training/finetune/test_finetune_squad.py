@@ -10,8 +10,14 @@ import squad_cases as cases
 from keras_tupe import TupeBackbone, TupeSpanExtractor
 from keras_tupe.data import read_squad, squad_n_best
 from keras_tupe.metrics import mean_interval, squad_scores, wilson_interval
-from training.finetune.squad.answers import answer_positions, score
-from training.finetune.squad.runs import changes, read_questions, rows_of, spread
+from training.finetune.squad import (
+    answer_positions,
+    changes,
+    read_questions,
+    rows_of,
+    score,
+    spread,
+)
 from training.finetune.tasks.squad import Settings
 from training.presets.encoder import span_extractor
 
@@ -123,15 +129,6 @@ def test_groups_hold_each_question_once_with_the_scores_of_all_runs(dev):
             assert group["f1"]["mean"] == pytest.approx(100 * np.mean(means))
 
 
-def test_parts_of_an_answer_count_for_f1_alone(dev):
-    windows = cases.windows_of(dev)
-    longer = {q.id: f"{q.answers[0][0]} was" for q in windows.questions}
-    found = score(windows, [longer])
-    for entry in [found, *found["by_answer_position"], *found["by_passage_length"]]:
-        assert entry["exact_match"]["mean"] == entry["exact_match"]["low"] == 0
-        assert 60 < entry["f1"]["mean"] < 85
-
-
 def test_a_value_on_an_edge_belongs_to_the_group_that_begins_there(tmp_path):
     context = "the " * 32 + "cat " + "was " * 31
     entry = {"text": "cat", "answer_start": context.index("cat")}
@@ -145,10 +142,10 @@ def test_a_value_on_an_edge_belongs_to_the_group_that_begins_there(tmp_path):
 
 def test_a_part_of_the_questions_is_told_with_the_whole(dev, tmp_path):
     train = cases.write_questions(tmp_path / "train.json", articles=40)
-    part = read_questions(Settings(train=train, dev=dev, limit=30, dev_limit=5))
-    whole = read_questions(Settings(train=train, dev=dev))
-    assert [len(part[name].questions) for name in ("train", "dev")] == [30, 5]
-    assert [part[name].total for name in ("train", "dev")] == [120, len(whole["dev"].questions)]
+    part = read_questions(Settings(train=train, valid=dev, limit=30, valid_limit=5))
+    whole = read_questions(Settings(train=train, valid=dev))
+    assert [len(part[name].questions) for name in ("train", "valid")] == [30, 5]
+    assert [part[name].total for name in ("train", "valid")] == [120, len(whole["valid"].questions)]
     numbers = [int(question.id.split("-")[0]) for question in part["train"].questions]
     assert numbers == sorted(numbers)
     assert max(numbers) > 30, "not only those of the first passages"
@@ -156,10 +153,10 @@ def test_a_part_of_the_questions_is_told_with_the_whole(dev, tmp_path):
 
 
 def test_what_differs_from_the_protocol_is_said():
-    official = {"train": 87_599, "dev": 10_570}
+    official = {"train": 87_599, "valid": 10_570}
     assert changes(Settings(), official) == []
     assert changes(Settings(length=640, seeds=5), official) == []
-    found = changes(Settings(epochs=2, learning_rate=1e-4), {"train": 100, "dev": 10_570})
+    found = changes(Settings(epochs=2, learning_rate=1e-4), {"train": 100, "valid": 10_570})
     assert found == [
         "learning rate 0.0001, not 3e-05",
         "epochs 2, not 3",
@@ -226,8 +223,6 @@ def test_a_run_leaves_answers_and_their_scores(parts, tmp_path):
         assert len({entry["text"] for entry in entries}) == len(entries) <= 20
         assert sum(entry["probability"] for entry in entries) == pytest.approx(1, abs=1e-4)
     scores = squad_scores(questions, answers)
-    metrics = cases.read(run / "metrics.json")
-    assert (metrics["exact_match"], metrics["f1"]) == (scores.exact_match, scores.f1)
     assert results["exact_match"]["values"] == [scores.exact_match]
     assert results["f1"]["values"] == [scores.f1]
     assert 0 < results["random_spans"]["f1"] < 50
@@ -236,16 +231,13 @@ def test_a_run_leaves_answers_and_their_scores(parts, tmp_path):
     longer = "Position tables were made longer, from 24 to 40 rows (interpolate)."
     assert results["extension"] == longer
     assert longer in printed
-    assert results["questions"]["dev"]["used"] == len(questions)
+    assert results["questions"]["valid"]["used"] == len(questions)
 
 
-def test_a_row_may_hold_just_one_stride_of_the_passage(parts, tmp_path):
+def test_rows_hold_a_stride_and_no_more_than_a_preset_knows(parts, tmp_path):
     preset, train, dev = map(str, parts)
-    files = {"preset": preset, "train": train, "dev": dev, "out": str(tmp_path / "out")}
+    files = {"preset": preset, "train": train, "valid": dev, "out": str(tmp_path / "out")}
     assert Settings(**files, length=19, doc_stride=12, max_question_length=4).problems() == []
-
-
-def test_rows_too_long_for_what_a_preset_knows_are_refused(parts, tmp_path):
     preset = cases.save_preset(tmp_path / "preset", position="free_table")
     message = cases.failure(preset, *parts[1:], tmp_path / "out")
     known = "--length must not be above 24, the most tokens that the preset's 'free_table'"
@@ -262,9 +254,9 @@ def test_files_that_are_no_squad_are_both_named(parts, tmp_path):
     files = tmp_path / "train.json", tmp_path / "dev.json"
     message = cases.failure(parts[0], *files, tmp_path / "out").splitlines()
     assert message[0].startswith("finetune squad: --train: There must be an object at this")
-    assert "finetune squad: --dev: A question of SQuAD v1.1 must have an answer" in message[1]
-    found = read_questions(Settings(train=parts[1], dev=files[1], skip_bad=True))
-    assert (len(found["dev"].questions), len(found["dev"].skipped)) == (8, 4)
+    assert "finetune squad: --valid: A question of SQuAD v1.1 must have an answer" in message[1]
+    found = read_questions(Settings(train=parts[1], valid=files[1], skip_bad=True))
+    assert (len(found["valid"].questions), len(found["valid"].skipped)) == (8, 4)
 
 
 @pytest.mark.slow

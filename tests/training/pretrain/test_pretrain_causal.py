@@ -59,7 +59,7 @@ def test_perplexity_by_position_is_that_of_the_losses(run_of, remembering, rows,
         ended = commands.run("evaluate perplexity", *words)
         assert ended.code == 0, ended.err
         assert (out / "positions.png").is_file()
-        results = json.loads((out / "results.json").read_text())
+        results = json.loads((out / "study.json").read_text())
         of_preset = 4 if preset == remembering else 0
         assert results["memory_length"] == (of_preset if memory is None else memory)
         assert results["trained_length"] == cases.LENGTH
@@ -88,7 +88,7 @@ def test_a_masked_preset_has_no_perplexity(done, rows, tmp_path):
     words = words_of(done[0] / "preset", data=rows, out=tmp_path / "found")
     message = commands.run("evaluate perplexity", *words).said
     assert "PRESET must be a causal language model" in message
-    assert not (tmp_path / "found" / "results.json").exists()
+    assert not (tmp_path / "found" / "study.json").exists()
 
 
 def test_sentences_are_scored_from_left_to_right(run_of):

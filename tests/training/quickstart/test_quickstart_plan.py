@@ -5,9 +5,9 @@ import types
 import pytest
 
 from keras_tupe.tokenizers import WordPiece
+from training.quickstart.publish import next_steps
 from training.quickstart.run import MIN_STEPS, steps_within
 from training.quickstart.settings import Settings
-from training.quickstart.work import next_steps
 
 
 @pytest.mark.parametrize("slow", [0.7, 1.0, 2.5])
@@ -29,7 +29,7 @@ def test_minutes_that_leave_no_steps_name_those_that_are_enough():
     least = float(words[-4])
     assert MIN_STEPS <= steps_within(least, 40.0, 12.0, 0.03, 3) < 5 * MIN_STEPS
     (told,) = Settings(minutes=0.0, out="no_such_folder").problems()
-    assert told == "--minutes must be above 0. Received: 0.0"
+    assert told == "--minutes must be a number above 0. Received: 0.0"
 
 
 def test_it_says_in_five_lines_what_it_is_about_to_do():

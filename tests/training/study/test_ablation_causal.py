@@ -56,7 +56,7 @@ def out(tmp_path):
                 "numbers": {},
                 "bins": bins(positions, last, shift),
             }
-            (task / "results.json").write_text(json.dumps(found))
+            (task / "study.json").write_text(json.dumps(found))
     return finish(tmp_path)
 
 

@@ -168,7 +168,7 @@ def make(folder, objective, position, seed, score=None):
             (folder.parent / task).mkdir()
             command = f"python -m training.{task} PRESET --data {task}"
             content = {"command": command, "seconds": 3.0, **found}
-            (folder.parent / task / "results.json").write_text(json.dumps(content))
+            (folder.parent / task / "study.json").write_text(json.dumps(content))
     return folder
 
 
@@ -312,7 +312,7 @@ def test_folders_of_one_objective_and_of_several_are_not_mixed(out, rows):
 
 
 def test_without_common_scores_there_is_a_sentence_and_no_picture(out):
-    for path in out.glob("masked_lm/*/*/*/results.json"):
+    for path in out.glob("masked_lm/*/*/*/study.json"):
         (path.parent / "run.json").unlink()
     assert report(out)["scores"] == {}
     assert "There is no score that all objectives have" in (out / "study.md").read_text()

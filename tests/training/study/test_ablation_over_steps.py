@@ -35,7 +35,7 @@ def out(tmp_path):
                 folder.mkdir(parents=True)
                 share = score(name, seed, step or LAST) / 100
                 content = {"overall": {"accuracy": share}, "seconds": 3.0}
-                (folder / "results.json").write_text(json.dumps(content))
+                (folder / "study.json").write_text(json.dumps(content))
     return finish(tmp_path)
 
 
@@ -127,15 +127,15 @@ def test_an_ablation_tests_the_presets_on_the_way(tmp_path):
     words = cases.arguments(rows, out, **options)
     done("study", "ablation", *words)
     run = out / "tupe_a" / "seed-0"
-    paths = (run / "step-8/blimp/results.json", run / "blimp/results.json")
+    paths = (run / "step-8/blimp/study.json", run / "blimp/study.json")
     presets = [json.loads(path.read_text())["command"].split()[3] for path in paths]
     assert presets == [str(preset_at(run / "pretrain", step)) for step in (8, None)]
     assert preset_at(run / "pretrain", 8).is_dir()
     record = json.loads((out / "study.json").read_text())
     assert list(record["over_steps"]["BLiMP"]["steps"]) == ["8", "24"]
-    times = {path: path.stat().st_mtime_ns for path in out.rglob("results.json")}
+    times = {path: path.stat().st_mtime_ns for path in out.glob("*/**/study.json")}
     done("study", "ablation", *words)
-    assert times == {path: path.stat().st_mtime_ns for path in out.rglob("results.json")}
+    assert times == {path: path.stat().st_mtime_ns for path in out.glob("*/**/study.json")}
     words = cases.arguments(rows, out, **{**options, "preset_steps": "8,12"})
     message = refusal("study", "ablation", *words)
     assert "--preset-steps must be those that the finished runs were trained with" in message

@@ -185,7 +185,7 @@ def test_scores_of_tasks_are_compared_too(ablation):
             }
             for task, content in scored.items():
                 (run / task).mkdir()
-                (run / task / "results.json").write_text(json.dumps(content))
+                (run / task / "study.json").write_text(json.dumps(content))
     record = report(finish(ablation))
     scores = record["methods"]["tupe_r"]["scores"]
     names = ["GLUE cola", "GLUE rte", "GLUE average", "SQuAD EM", "SQuAD F1", "BLiMP"]
@@ -245,10 +245,10 @@ def test_a_baseline_that_is_not_there_is_refused(ablation):
 
 
 def test_a_damaged_result_of_a_task_is_named(tmp_path):
-    (tmp_path / "results.json").write_text('{"overall": {}}')
+    (tmp_path / "study.json").write_text('{"overall": {}}')
     with pytest.raises(ValueError, match="must be those that its command wrote: KeyError"):
         Task("blimp", None).read(tmp_path)
-    (tmp_path / "results.json").write_text('{"overall": {"accuracy": 1e9}}')
+    (tmp_path / "study.json").write_text('{"overall": {"accuracy": 1e9}}')
     with pytest.raises(ValueError, match="BLiMP is 1"):
         Task("blimp", None).read(tmp_path)
 
@@ -258,7 +258,7 @@ def test_models_that_were_tested_on_unequal_rows_are_refused(ablation):
         folder = ablation / "t5" / f"seed-{seed}" / "blimp"
         folder.mkdir()
         content = {"overall": {"accuracy": 0.5, "pairs": pairs}, "length": 9}
-        (folder / "results.json").write_text(json.dumps(content))
+        (folder / "study.json").write_text(json.dumps(content))
     message = refusal(finish(ablation))
     assert "must be tested on equal rows" in message
     assert "9 tokens of a row, 7 pairs" in message

@@ -6,7 +6,7 @@ import pytest
 
 from training.command.settings import read_config
 from training.finetune.glue.protocol import PROTOCOLS
-from training.finetune.glue.results import changes
+from training.finetune.glue.runs import changes
 from training.finetune.tasks.glue import Settings as GlueSettings
 from training.finetune.tasks.squad import Settings as SquadSettings
 from training.pretrain.settings import Settings as PretrainSettings
@@ -342,8 +342,8 @@ def test_methods_are_not_clipped_where_the_paper_does_not_clip(name):
 
 def test_settings_that_are_left_out_are_the_papers():
     assert PROTOCOLS["tupe"].length == 512
-    assert changes(GlueSettings().plan(), GlueSettings(), 512) == []
-    assert changes(GlueSettings().plan(), GlueSettings(), 128) == ["length 128, not 512"]
+    assert changes(GlueSettings().asked(), GlueSettings(), 512) == []
+    assert changes(GlueSettings().asked(), GlueSettings(), 128) == ["length 128, not 512"]
     squad = SquadSettings()
     assert (squad.length, squad.epochs, squad.learning_rate, squad.batch_size) == (512, 3, 3e-5, 32)
     defaults, stated = PretrainSettings(), TUPE_SETTINGS["pretrain"]

@@ -176,7 +176,7 @@ def test_results_that_are_missing_or_torn_are_named(tmp_path):
     cases.make_squad(tmp_path / "out", BASE, "preset", 24, [50])
     missing = [f"{NEW}, {length} tokens, preset" for length in (24, 32)]
     assert collect_results(plan, tmp_path / "out").unfinished == missing
-    path = next((tmp_path / "out").rglob("results.json"))
+    path = next((tmp_path / "out").rglob("study.json"))
     path.write_text(path.read_text()[:20])
     with pytest.raises(ValueError, match="must be what it wrote"):
         collect_results(plan, tmp_path / "out")

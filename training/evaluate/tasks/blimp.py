@@ -10,8 +10,8 @@ has the higher score; a tie is wrong, and a blind choice gives 50 %. `--data` ho
 for all of them. BLiMP has seven pairs of twice the same sentence, so nobody gets more than 66,993
 right.
 
-The folder gets `results.json` (shares from 0 to 1, with 95 % intervals), `blimp.png`, and in
-`paradigms/` the scores of every pair. The same command goes on where it was stopped.
+The folder gets `study.json` (shares from 0 to 1, with 95 % intervals), `study.md`, `blimp.png`, and
+in `PRESET/PARADIGM/` the scores of every pair. The same command goes on where it was stopped.
 """
 
 import csv
@@ -19,16 +19,14 @@ import dataclasses
 import hashlib
 import json
 import os
-import time
 
 import numpy as np
 
 from training.command.report import table
 from training.command.settings import COUNT, nearest, setting
 from training.evaluate import task
+from training.study.study import Study
 
-PARADIGMS = "paradigms"
-CHANCE = 0.5
 EXTREMES = 5  # paradigms at either end
 _COLUMNS = ("good_score", "bad_score", "good_tokens", "bad_tokens", "good", "bad")
 _FIRST = 10  # sentences about what was left out
@@ -43,19 +41,29 @@ _LENGTHS = {
 class Settings(task.Settings):
     """Settings of BLiMP."""
 
-    data: str | None = setting(None, "Folder of BLiMP's .jsonl files, or one of them.")
+    data: str | None = setting(
+        None, "Folder of BLiMP's .jsonl files, or one of them.", counts=False
+    )
     score: str = setting(
         "token",
         "What a masked language model does not see of what it predicts: each token alone (token), "
         "or with the later pieces of its word (word).",
         one_of=("token", "word"),
     )
-    paradigms: tuple = setting((), "Names of the paradigms to score. Default: all in --data.")
-    limit: int | None = setting(None, "Pairs of each paradigm, from its first on.", rule=COUNT)
-    skip_bad: bool = setting(
-        False, "Whether lines and pairs that cannot be used are left out, and counted."
+    paradigms: tuple = setting(
+        (), "Names of the paradigms to score. Default: all in --data.", counts=False
     )
-    batch_tokens: int = setting(4096, "Tokens that the model gets at once.", rule=COUNT)
+    limit: int | None = setting(
+        None, "Pairs of each paradigm, from its first on.", rule=COUNT, counts=False
+    )
+    skip_bad: bool = setting(
+        False,
+        "Whether lines and pairs that cannot be used are left out, and counted.",
+        counts=False,
+    )
+    batch_tokens: int = setting(
+        4096, "Tokens that the model gets at once.", rule=COUNT, counts=False
+    )
     precision: str = setting(
         "float32", "Precision of the work.", one_of=("float32", "mixed_bfloat16")
     )
@@ -64,52 +72,114 @@ class Settings(task.Settings):
     is_data = staticmethod(os.path.exists)
 
 
-def measure(settings, preset, folder):
-    """Scores the paradigms that have no scores yet, and sums up all of them."""
-    from keras_tupe.data import read_blimp
-    from training.command.grid import Cell, Grid
-    from training.evaluate.sentences import Encoder
-    from training.presets.folder import preset_digest
-    from training.presets.load import load_preset
+class Blimp(task.Evaluation):
+    """A run for each preset and paradigm."""
 
-    skipped = [] if settings.skip_bad else None
-    paradigms = _chosen(read_blimp(settings.data, skipped=skipped), settings.paradigms)
-    model, text = load_preset(preset)
-    encoder = Encoder(model, text, preset)
-    found = {one.uid: encoder.pairs(one, settings.limit, skipped) for one in paradigms}
-    pairs = {one.uid: (_names(one), *found[one.uid]) for one in paradigms}
-    if settings.precision != "float32":
-        model, _ = load_preset(preset, settings.precision)
-    scorer = _scorer(settings, preset, model, encoder)
-    name = "sentence" if encoder.is_causal else settings.score
-    known = {
-        "preset": preset_digest(preset, settings.position_file),
-        "score": "own tokens" if encoder.is_discriminator else name,
-        "precision": model.backbone.dtype_policy.name,
-    }
-    cells = [Cell(uid, {**known, "pairs": _hash(*one[:2])}) for uid, one in pairs.items()]
-    with Grid(folder / PARADIGMS) as grid:
-        found = grid.run(
-            cells,
-            lambda cell, new: _score(scorer, *pairs[cell.name], new),
-            lambda metrics: "{right} of {pairs}".format_map(metrics["counts"]["all"]),
+    picture, score_name = "blimp.png", "accuracy (%)"
+    title = "BLiMP: minimal pairs"
+
+    def __init__(self, settings):
+        from keras_tupe.data import read_blimp
+
+        self._bad_lines = []
+        given = self._bad_lines if settings.skip_bad else None
+        self._paradigms = _chosen(read_blimp(settings.data, skipped=given), settings.paradigms)
+        self._known = {}  # label -> paradigm -> texts and their tokens; what is told of them
+        super().__init__(settings)
+
+    def load(self, preset):
+        """Returns what scores sentences, and the pairs of each paradigm as the preset cuts them."""
+        from training.evaluate.sentences import Encoder, scorer_of
+        from training.presets.load import load_preset
+
+        settings, skipped = self.settings, [*self._bad_lines]
+        model, text = load_preset(preset)
+        encoder, given = Encoder(model, text, preset), skipped if settings.skip_bad else None
+        pairs = {one.uid: encoder.pairs(one, settings.limit, given) for one in self._paradigms}
+        if settings.precision != "float32":
+            model, _ = load_preset(preset, settings.precision)
+        name, scorer = scorer_of(model, encoder, settings.score, settings.batch_tokens, preset)
+        rows = [row for _, ids in pairs.values() for pair in ids for row in pair]
+        self._known[preset] = (
+            pairs,
+            {
+                "position": model.backbone.position,
+                "score": name,
+                "precision": model.backbone.dtype_policy.name,
+                "tokens": sum(map(len, rows)),
+                "unknown_tokens": sum(row.count(encoder.unknown_id) for row in rows),
+                "skipped": {"count": len(skipped), "first": skipped[:_FIRST]},
+            },
         )
-        commits = grid.commits(found)
-    rows = [row for _, _, ids in pairs.values() for pair in ids for row in pair]
-    results = {
-        "commit": commits,
-        "preset": preset,
-        "position": model.backbone.position,
-        **{name: known[name] for name in ("score", "precision")},
-        "seconds": sum(metrics["seconds"] for metrics in found.values()),
-        "tokens": sum(map(len, rows)),
-        "unknown_tokens": sum(row.count(encoder.unknown_id) for row in rows),
-        "skipped": {"count": len(skipped or []), "first": (skipped or [])[:_FIRST]},
-        **summary(found),
-    }
-    is_right = [_is_right(folder / PARADIGMS / uid / "pairs.csv") for uid in pairs]
-    same = {uid: texts for uid, (_, texts, _) in pairs.items()}
-    return task.Measured(results, (np.concatenate(is_right),), same)
+        return scorer
+
+    def plan(self, results):
+        """Yields a run for each preset and paradigm."""
+        for label, preset in self.presets.items():
+            pairs, _ = self._known[preset]
+            for one in self._paradigms:
+                names = {"field": one.field.replace("/", "_"), "phenomenon": one.linguistics_term}
+                known = json.dumps([*names.values(), pairs[one.uid][0]])
+                own = {"paradigm": one.uid, "pairs": hashlib.sha256(known.encode()).hexdigest()}
+                yield self.run_of(label, f"{label}/{one.uid}", own, paradigm=one.uid, **names)
+
+    def measure(self, place, folder):
+        """Scores the pairs of a paradigm, and writes `pairs.csv`."""
+        label, uid = place["preset"], place["paradigm"]
+        pairs, facts = self._known[self.presets[label]]
+        texts, ids = pairs[uid]
+        scores = self.loaded(label).scores([row for pair in ids for row in pair]).reshape(-1, 2)
+        lengths = [(len(good), len(bad)) for good, bad in ids]
+        with open(folder / "pairs.csv", "w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(_COLUMNS)
+            rows = zip(scores.tolist(), lengths, texts, strict=True)
+            writer.writerows([value for part in row for value in part] for row in rows)
+        counts = pair_counts(*scores.T, *zip(*lengths, strict=True))
+        value = 100 * counts["all"]["right"] / counts["all"]["pairs"]
+        found = {
+            "scores": [{"score": self.score_name, "value": value}],
+            "position": facts["position"],
+            "counts": counts,
+        }
+        return found, [scores[:, 0] > scores[:, 1]]
+
+    def numbers(self, runs):
+        """Returns the shares of right pairs, and what they are made of."""
+        _, facts = self._known[self.presets[runs[0].place["preset"]]]
+        cells = {
+            run.place["paradigm"]: {**run.place, "counts": run.found["counts"]} for run in runs
+        }
+        seconds = sum(run.found["seconds"] for run in runs)
+        return {**facts, "seconds": seconds, **summary(cells)}
+
+    def parts(self, numbers):
+        """Returns tables of fields, phenomena and extreme paradigms, and what they are made of."""
+        tokens, skipped = numbers["tokens"], numbers["skipped"]
+        told = (
+            f"{tokens:,} tokens predicted in {numbers['seconds']:,.0f} s; the vocabulary does not "
+            f"know {numbers['unknown_tokens'] / tokens:.2%} of them."
+        )
+        found = [*tables(numbers), told]
+        if skipped["count"]:
+            found.append(f"Left out: {skipped['count']:,}. The first: {skipped['first'][0]}")
+        return found
+
+    def draw(self, path, found):
+        """Draws the accuracies of all presets by phenomenon, the hardest above."""
+        from training.study.pictures import draw_rows
+
+        first = next(iter(found.values()))["phenomena"]
+        rows = {
+            name: {label: _summary(one["phenomena"][name]) for label, one in found.items()}
+            for name in sorted(first, key=lambda name: first[name]["accuracy"])
+        }
+        rows["all pairs"] = {label: _summary(one["overall"]) for label, one in found.items()}
+        draw_rows(path, {"right pairs; a blind choice: 50": rows}, self.title, "percent")
+
+    def score(self, is_right):
+        """Returns the share of right pairs, in percent."""
+        return 100 * is_right.mean()
 
 
 def _chosen(paradigms, wanted):
@@ -119,62 +189,6 @@ def _chosen(paradigms, wanted):
         hints = ", ".join(f"{name!r} (the nearest is {nearest(name, known)!r})" for name in unknown)
         raise ValueError(f"--paradigms must be names of paradigms in --data. Received: {hints}")
     return [paradigm for paradigm in paradigms if not wanted or paradigm.uid in wanted]
-
-
-def _scorer(settings, preset, model, encoder):
-    from training.evaluate import sentences
-
-    if (encoder.is_causal or encoder.is_discriminator) and settings.score == "word":
-        how = (
-            "a causal one predicts each token from those before it"
-            if encoder.is_causal
-            else "a discriminator of replaced tokens judges the sentence as it is"
-        )
-        raise ValueError(
-            f"--score is for masked language models: {how}, so that nothing is masked. Leave it "
-            f"out. Received: score='word', preset={preset!r}"
-        )
-    size = settings.batch_tokens
-    if encoder.is_causal:
-        return sentences.LogLikelihood(model, encoder.before, size)
-    frame = (encoder.before, encoder.after)
-    if encoder.is_discriminator:
-        return sentences.OwnTokenLogLikelihood(model, *frame, size)
-    starts = encoder.word_starts if settings.score == "word" else None
-    return sentences.PseudoLogLikelihood(model, encoder.mask_id, *frame, starts, size)
-
-
-def _names(paradigm):
-    field = paradigm.field.replace("/", "_")  # one of BLiMP's files spells it otherwise
-    return {"field": field, "phenomenon": paradigm.linguistics_term}
-
-
-def _score(scorer, names, texts, ids, folder):
-    """Scores the pairs of a paradigm, writes `pairs.csv`, and returns what is counted."""
-    start = time.monotonic()
-    scores = scorer.scores([row for pair in ids for row in pair]).reshape(-1, 2)
-    lengths = [(len(good), len(bad)) for good, bad in ids]
-    with open(folder / "pairs.csv", "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(_COLUMNS)
-        rows = zip(scores.tolist(), lengths, texts, strict=True)
-        writer.writerows([value for part in row for value in part] for row in rows)
-    return {
-        **names,
-        "counts": pair_counts(*scores.T, *zip(*lengths, strict=True)),
-        "seconds": time.monotonic() - start,
-    }
-
-
-def _is_right(path):
-    """Returns which pairs of a file of scores are right, bool."""
-    with open(path, encoding="utf-8", newline="") as file:
-        rows = [(float(row[_COLUMNS[0]]), float(row[_COLUMNS[1]])) for row in csv.DictReader(file)]
-    return np.array([good > bad for good, bad in rows])
-
-
-def _hash(names, texts):
-    return hashlib.sha256(json.dumps([*names.values(), texts]).encode()).hexdigest()
 
 
 def pair_counts(good, bad, good_lengths, bad_lengths):
@@ -240,22 +254,8 @@ def _entry(cells, which="all"):
     return {"accuracy": right / pairs, "low": low, "high": high, "pairs": pairs, "ties": ties}
 
 
-def report(results):
-    """Returns tables of fields, phenomena and extreme paradigms, and what they are made of."""
-    tokens, skipped = results["tokens"], results["skipped"]
-    lines = [
-        tables(results),
-        "",
-        f"{tokens:,} tokens predicted in {results['seconds']:,.0f} s; the vocabulary does not know "
-        f"{results['unknown_tokens'] / tokens:.2%} of them.",
-    ]
-    if skipped["count"]:
-        lines.append(f"Left out: {skipped['count']:,}. The first: {skipped['first'][0]}")
-    return "\n".join(lines)
-
-
 def tables(results):
-    """Returns the Markdown tables of a `summary`: fields and phenomena, then extreme paradigms."""
+    """Returns Markdown tables of a `summary`: of fields and phenomena, then extreme paradigms."""
     sections = [
         ("all", {"all pairs": results["overall"]}),
         ("field", results["fields"]),
@@ -273,7 +273,7 @@ def tables(results):
     for title, part in ends:
         rows = [[uid, entry["phenomenon"], *_cells(entry)] for uid, entry in part]
         found.append(table([title, "phenomenon", *header[2:]], rows))
-    return "\n\n".join(found)
+    return found
 
 
 def _cells(entry):
@@ -285,58 +285,9 @@ def _cells(entry):
     ]
 
 
-def draw_phenomena(path, runs):
-    """Draws the accuracies of runs, label -> `summary`, by phenomenon, the easiest above."""
-    from matplotlib.figure import Figure
-
-    from training.command.report import save
-
-    accuracies = {}
-    for results in runs.values():
-        for name, entry in results["phenomena"].items():
-            accuracies.setdefault(name, []).append(entry["accuracy"])
-    names = sorted(accuracies, key=lambda name: np.mean(accuracies[name]))
-    height = 1.6 + (0.22 + 0.14 * len(runs)) * (len(names) + 1)
-    figure = Figure(figsize=(8, height), layout="constrained")
-    axes = figure.add_subplot()
-    for number, (label, results) in enumerate(runs.items()):
-        shift = 0.5 * (0.5 - (number + 0.5) / len(runs))  # the first run above
-        found = results["phenomena"]
-        entries = {-1: results["overall"]}
-        entries |= {row: found[name] for row, name in enumerate(names) if name in found}
-        values = [100 * entry["accuracy"] for entry in entries.values()]
-        ends = np.array([[100 * e["low"], 100 * e["high"]] for e in entries.values()]).T
-        axes.errorbar(
-            values,
-            [row + shift for row in entries],
-            xerr=np.abs(ends - values),
-            fmt="o",
-            color=f"C{number % 10}",
-            markersize=4,
-            capsize=2,
-            label=f"{label}: {100 * results['overall']['accuracy']:.1f} %",
-        )
-    axes.axvline(100 * CHANCE, color="gray", linestyle="--", label="a blind choice")
-    axes.axhline(-0.5, color="black", linewidth=0.8)
-    pairs = next(iter(runs.values()))["overall"]["pairs"]
-    labels = [f"all {pairs:,} pairs", *(name.replace("_", " ") for name in names)]
-    axes.set_yticks(range(-1, len(names)), labels)
-    axes.set_ylim(-1.5, len(names) - 0.5)
-    axes.set_xlim(0, 100)
-    axes.set_xlabel("pairs in which the good sentence is more likely (%), with 95 % intervals")
-    axes.set_title("BLiMP: minimal pairs by phenomenon")
-    axes.grid(axis="x", alpha=0.3)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    save(figure, path)
+def _summary(entry):
+    value, low, high = (100 * entry[name] for name in ("accuracy", "low", "high"))
+    return task.interval([value], low, high)
 
 
-TASK = task.Task(
-    measure,
-    report,
-    draw=lambda path, found: draw_phenomena(path, {k: one.results for k, one in found.items()}),
-    picture="blimp.png",
-    makes=(PARADIGMS,),
-    score_name="accuracy (%)",
-    score=lambda is_right: 100 * is_right.mean(),
-    stopped="The same command goes on where it was.",
-)
+STUDY = Study(__doc__, Settings, Blimp)

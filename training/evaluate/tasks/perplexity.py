@@ -12,24 +12,26 @@ which does not depend on the vocabulary; the loss in bins of positions) and `pos
 
 import dataclasses
 import math
-import time
 
 import numpy as np
 
 from training.command.report import table
 from training.command.settings import COUNT, COUNT_OR_ZERO, setting
 from training.evaluate import task
+from training.study.study import Study
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings(task.Settings):
     """Settings of perplexity."""
 
-    data: str | None = setting(None, "Folder of rows, made by `keras-tupe prepare`.")
+    data: str | None = setting(None, "Folder of rows, made by `keras-tupe prepare`.", counts=False)
     split: str = setting("valid", "Which rows.", one_of=("valid", "train"))
-    rows: int | None = setting(None, "Rows to read, from the first on. Default: all.", rule=COUNT)
+    limit: int | None = setting(None, "Rows to read, from the first on. Default: all.", rule=COUNT)
     bins: int = setting(16, "Parts that the positions of a row are divided into.", rule=COUNT)
-    batch_tokens: int = setting(16_384, "Tokens that the model gets at once.", rule=COUNT)
+    batch_tokens: int = setting(
+        16_384, "Tokens that the model gets at once.", rule=COUNT, counts=False
+    )
     memory_length: int | None = setting(
         None,
         "Tokens of the memory before each segment; it may be longer than that of training. "
@@ -43,55 +45,94 @@ class Settings(task.Settings):
     content = "made by `keras-tupe prepare`"
 
 
-def measure(settings, preset, folder):
-    """Measures the losses of all tokens."""
-    from keras_tupe import TupeCausalLM
-    from keras_tupe.data import PreparedRows
-    from training.presets.folder import check_same_vocabulary
-    from training.presets.load import load_preset
+class Perplexity(task.Evaluation):
+    """A run for each preset."""
 
-    model, text = load_preset(preset)
-    if not isinstance(model, TupeCausalLM):
-        raise ValueError(
-            "PRESET must be a causal language model, which predicts each token from those before "
-            "it, as `keras-tupe pretrain --objective causal_lm` makes one. "
-            f"Received: {preset!r}, a {type(model).__name__}"
-        )
-    model = _with_memory(model, settings)
-    rows = PreparedRows(settings.data, settings.split)
-    check_same_vocabulary(preset, model.backbone.vocabulary_size, rows.vocabulary)
-    length, backbone = rows.length - 1, model.backbone
-    if backbone.has_length_limit:
-        length = min(length, backbone.max_sequence_length)
-    start = time.monotonic()
-    by_position, by_row = _sums(model, rows, length, settings)
-    results = {
-        "preset": preset,
-        "position": backbone.position,
-        "attention_pattern": backbone.attention_pattern,
-        "memory_length": backbone.memory_length,
-        "segment_length": backbone.segment_length,
-        "trained_length": getattr(text, "sequence_length", None),
-        "row_tokens": rows.length,
-        "positions": length,
-        "seconds": time.monotonic() - start,
-        **summary(*by_position, settings.bins),
-    }
-    return task.Measured(results, tuple(by_row), by_row[1].tolist())
+    picture, score_name = "positions.png", "loss (nats)"
+    title = "Perplexity by position"
 
+    def __init__(self, settings):
+        from keras_tupe.data import PreparedRows
 
-def _with_memory(model, settings):
-    """Returns the model with the memory that is asked for."""
-    from keras_tupe import with_memory_length
+        self._rows = PreparedRows(settings.data, settings.split)
+        super().__init__(settings)
 
-    memory, segment = settings.memory_length, settings.segment_length
-    if memory is None and segment is None:
-        return model
-    memory = memory if memory is not None else model.backbone.memory_length
-    try:
-        return with_memory_length(model, memory, segment)
-    except ValueError as error:
-        raise ValueError(f"--memory-length, --segment-length: {error}") from None
+    def load(self, preset):
+        """Returns a causal language model, with the memory that is asked for; its rows' length."""
+        from keras_tupe import TupeCausalLM, with_memory_length
+        from training.presets.folder import check_same_vocabulary
+        from training.presets.load import load_preset
+
+        model, text = load_preset(preset)
+        if not isinstance(model, TupeCausalLM):
+            raise ValueError(
+                "PRESET must be a causal language model, which predicts each token from those "
+                "before it, as `keras-tupe pretrain --objective causal_lm` makes one. "
+                f"Received: {preset!r}, a {type(model).__name__}"
+            )
+        check_same_vocabulary(preset, model.backbone.vocabulary_size, self._rows.vocabulary)
+        memory, segment = self.settings.memory_length, self.settings.segment_length
+        if memory is not None or segment is not None:
+            memory = model.backbone.memory_length if memory is None else memory
+            try:
+                model = with_memory_length(model, memory, segment)
+            except ValueError as error:
+                raise ValueError(f"--memory-length, --segment-length: {error}") from None
+        return model, getattr(text, "sequence_length", None)
+
+    def content(self):
+        """Returns a hash of the rows."""
+        from keras_tupe.data.rows.prepared import split_hash
+
+        return {"rows hash": split_hash(self._rows.record, self.settings.split)}
+
+    def measure(self, place, folder):
+        """Measures the losses of all tokens."""
+        (model, trained_length), rows = self.loaded(place["preset"]), self._rows
+        length, backbone = rows.length - 1, model.backbone
+        if backbone.has_length_limit:
+            length = min(length, backbone.max_sequence_length)
+        by_position, by_row = _sums(model, rows, length, self.settings)
+        found = {
+            "position": backbone.position,
+            "attention_pattern": backbone.attention_pattern,
+            "memory_length": backbone.memory_length,
+            "segment_length": backbone.segment_length,
+            "trained_length": trained_length,
+            "row_tokens": rows.length,
+            "positions": length,
+            **summary(*by_position, self.settings.bins),
+        }
+        return {"scores": [{"score": self.score_name, "value": found["loss"]}], **found}, by_row
+
+    def parts(self, numbers):
+        """Returns a table of positions, and what it is of."""
+        rows = [
+            [f"{one['first']:,} to {one['last']:,}", f"{one['tokens']:,}", *_loss(one["loss"])]
+            for one in numbers["bins"]
+        ]
+        named = ", ".join(f"{name} {value:.4g}" for name, value in numbers["numbers"].items())
+        read = numbers["positions"]
+        found = [
+            table(["tokens before", "tokens", "loss", "perplexity"], rows),
+            f"{numbers['tokens']:,} tokens: loss {numbers['loss']:.4f} nats, {named}.",
+        ]
+        if read < numbers["row_tokens"] - 1:
+            found.append(
+                f"The method has {read:,} positions: the first {read:,} tokens of each row were "
+                "read."
+            )
+        return found
+
+    def draw(self, path, found):
+        """Draws perplexity by position."""
+        lengths = {one["trained_length"] for one in found.values()}
+        trained_length = lengths.pop() if len(lengths) == 1 else None
+        draw_positions(path, {label: [one] for label, one in found.items()}, trained_length)
+
+    def score(self, losses, tokens):
+        """Returns the mean loss of a token."""
+        return losses.sum() / tokens.sum()
 
 
 def _sums(model, rows, length, settings):
@@ -106,7 +147,7 @@ def _sums(model, rows, length, settings):
     rule = NextTokens(vocabulary.size, vocabulary.pad_id, vocabulary.end_id)
     forward = Forward(TokenLosses(model))
     size = max(settings.batch_tokens // length, 1)
-    count = min(settings.rows or len(rows), len(rows))
+    count = min(settings.limit or len(rows), len(rows))
     fills = keras.backend.backend() == "jax"  # which compiles for every shape
     by_position, by_row = np.zeros((3, length)), np.zeros((2, count))
     for first in range(0, count, size):
@@ -163,27 +204,6 @@ def summary(losses, tokens, characters, bins):
     }
 
 
-def report(results):
-    """Returns a table of positions, and what it is of."""
-    rows = [
-        [f"{one['first']:,} to {one['last']:,}", f"{one['tokens']:,}", *_loss(one["loss"])]
-        for one in results["bins"]
-    ]
-    numbers = ", ".join(f"{name} {value:.4g}" for name, value in results["numbers"].items())
-    lines = [
-        table(["tokens before", "tokens", "loss", "perplexity"], rows),
-        "",
-        f"{results['tokens']:,} tokens in {results['seconds']:,.0f} s: loss {results['loss']:.4f} "
-        f"nats, {numbers}.",
-    ]
-    read = results["positions"]
-    if read < results["row_tokens"] - 1:
-        lines.append(
-            f"The method has {read:,} positions: the first {read:,} tokens of each row were read."
-        )
-    return "\n".join(lines)
-
-
 def _loss(loss):
     return ["-", "-"] if loss is None else [f"{loss:.4f}", f"{math.exp(min(loss, 700)):.4g}"]
 
@@ -237,18 +257,4 @@ def curves(results):
     return np.array(middles), np.array([[one["loss"] for one in row] for row in bins])
 
 
-def _draw(path, found):
-    lengths = {one.results["trained_length"] for one in found.values()}
-    runs = {label: [one.results] for label, one in found.items()}
-    draw_positions(path, runs, lengths.pop() if len(lengths) == 1 else None)
-
-
-TASK = task.Task(
-    measure,
-    report,
-    _draw,
-    picture="positions.png",
-    makes=(),
-    score_name="loss (nats)",
-    score=lambda losses, tokens: losses.sum() / tokens.sum(),
-)
+STUDY = Study(__doc__, Settings, Perplexity)

@@ -10,30 +10,32 @@ whose hidden states are then pooled. Beside it stands a baseline that knows neit
 context: the mean of the model's own word vectors, the rows of its token embedding, special tokens
 left out. `--data` holds GLUE's STS-B, of which the dev set is used (1,500 pairs).
 
-The folder gets `results.json` (correlations from -1 to 1 with 95 % intervals, by a bootstrap over
-pairs, and the difference from the baseline), `pairs.csv` and `sts.png`.
+The folder gets `study.json` (correlations from -1 to 1 with 95 % intervals, by a bootstrap over
+pairs, and the difference from the baseline), `study.md`, `sts.png` and `PRESET/pairs.csv`.
 """
 
 import csv
 import dataclasses
-import time
+import hashlib
+import json
 
 import numpy as np
 
-from training.command.report import replaced_file, table
+from training.command.report import table
 from training.command.settings import COUNT, COUNT_OR_ZERO, setting
 from training.evaluate import task
+from training.study.study import Study
 
-PAIRS = "pairs.csv"
 MODEL, WORDS = "model", "word vectors"
-_BINS = 10  # parts of the scale from 0 to 5 that the picture has medians of
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings(task.Settings):
     """Settings of STS-B."""
 
-    data: str | None = setting(None, "Folder of GLUE's official files, or of STS-B's.")
+    data: str | None = setting(
+        None, "Folder of GLUE's official files, or of STS-B's.", counts=False
+    )
     split: str = setting("validation", "Which pairs.", one_of=("validation", "train"))
     pooling: str | None = setting(
         None,
@@ -45,70 +47,120 @@ class Settings(task.Settings):
         "Tokens of a text, special ones included. Default: the preset's.",
         rule=("an integer >= 3", lambda value: value >= 3),
     )
-    batch_size: int = setting(32, "Texts that the model gets at once.", rule=COUNT)
+    batch_size: int = setting(32, "Texts that the model gets at once.", rule=COUNT, counts=False)
     resamples: int = setting(2000, "Draws of pairs for the intervals.", rule=COUNT)
     seed: int = setting(0, "Of the draws.", rule=COUNT_OR_ZERO)
     check_counts: bool = setting(
-        True, "Whether another number of pairs than the official one is an error."
+        True, "Whether another number of pairs than the official one is an error.", counts=False
     )
 
     content = "of GLUE's files"
 
 
-def measure(settings, preset, folder):
-    """Measures how well vectors agree with people."""
-    from training.presets.folder import preset_digest
+class Sts(task.Evaluation):
+    """A run for each preset."""
 
-    rows = _read(settings)
-    embedder = _embedder(settings, preset)
-    start = time.monotonic()
-    pairs = [embedder.embed(texts, settings.batch_size) for texts in rows.texts]
-    seconds = time.monotonic() - start
-    words = [mean_word_vectors(embedder, texts) for texts in rows.texts]
-    cosines = {MODEL: cosines_of(*pairs), WORDS: cosines_of(*words)}
-    columns = (rows.labels, *cosines.values())
-    results = {
-        "preset": preset,
-        "preset_digest": preset_digest(preset, settings.position_file),
-        "position": embedder.backbone.position,
-        "pooling": embedder.pooling,
-        "split": settings.split,
-        "length": embedder.preprocessor.sequence_length,
-        "pairs": len(rows.labels),
-        "cut": _num_cut(embedder.preprocessor, [*rows.texts[0], *rows.texts[1]]),
-        "seconds": seconds,
-        **scores(rows.labels, cosines, settings.resamples, settings.seed),
-    }
-    replaced_file(folder / PAIRS, lambda path: _write_pairs(path, columns, rows.texts))
-    return task.Measured(results, columns, rows.texts)
+    picture, score_name = "sts.png", "Spearman x 100"
+    title = "STS-B: similarity of texts' vectors"
 
+    def __init__(self, settings):
+        from keras_tupe.data import read_glue
 
-def _read(settings):
-    from keras_tupe.data import read_glue
+        check = settings.check_counts
+        try:
+            self._rows = read_glue("stsb", settings.data, settings.split, check_counts=check)
+        except ValueError as error:
+            text = str(error).replace("give check_counts=False", "give --no-check-counts")
+            raise ValueError(text.replace("`source` must", "--data must")) from error
+        super().__init__(settings)
 
-    try:
-        return read_glue("stsb", settings.data, settings.split, check_counts=settings.check_counts)
-    except ValueError as error:
-        text = str(error).replace("give check_counts=False", "give --no-check-counts")
-        raise ValueError(text.replace("`source` must", "--data must")) from error
+    def load(self, preset):
+        """Returns a `TupeTextEmbedder` of a preset of any kind."""
+        from keras_tupe import TupeTextEmbedder
+        from training.presets.load import embedder, load_preset
 
+        model, text = load_preset(preset)
+        if text is None:
+            raise ValueError(
+                "The preset must have a tokenizer, so that it can read sentences. Save the model "
+                f"with its preprocessor. Received: {preset!r}"
+            )
+        backbone = getattr(model, "backbone", model)
+        own = model.pooling if isinstance(model, TupeTextEmbedder) else "mean"
+        pooling, length = self.settings.pooling or own, self.settings.length
+        # of any length, as cosines are
+        return embedder(backbone, text, length, pooling=pooling, normalize=False)
 
-def _embedder(settings, preset):
-    """Returns a `TupeTextEmbedder` of a preset of any kind."""
-    from keras_tupe import TupeTextEmbedder
-    from training.presets.load import embedder, load_preset
+    def content(self):
+        """Returns a hash of the pairs."""
+        known = json.dumps([*self._rows.texts, self._rows.labels.tolist()])
+        return {"pairs": hashlib.sha256(known.encode()).hexdigest()}
 
-    model, text = load_preset(preset)
-    if text is None:
-        raise ValueError(
-            "The preset must have a tokenizer, so that it can read sentences. Save the model with "
-            f"its preprocessor. Received: {preset!r}"
+    def measure(self, place, folder):
+        """Measures how well vectors agree with people, and writes `pairs.csv`."""
+        settings, rows, embedder = self.settings, self._rows, self.loaded(place["preset"])
+        pairs = [embedder.embed(texts, settings.batch_size) for texts in rows.texts]
+        words = [mean_word_vectors(embedder, texts) for texts in rows.texts]
+        cosines = {MODEL: cosines_of(*pairs), WORDS: cosines_of(*words)}
+        columns = (rows.labels, *cosines.values())
+        with open(folder / "pairs.csv", "w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["score", "cosine", "cosine_of_word_vectors", "first", "second"])
+            writer.writerows(zip(*(x.tolist() for x in columns), *rows.texts, strict=True))
+        found = scores(rows.labels, cosines, settings.resamples, settings.seed)
+        told = {
+            "position": embedder.backbone.position,
+            "pooling": embedder.pooling,
+            "split": settings.split,
+            "length": embedder.preprocessor.sequence_length,
+            "pairs": len(rows.labels),
+            "cut": _num_cut(embedder.preprocessor, [*rows.texts[0], *rows.texts[1]]),
+            **found,
+        }
+        value = 100 * found["correlations"][MODEL]["spearman"]
+        return {"scores": [{"score": self.score_name, "value": value}], **told}, columns
+
+    def parts(self, numbers):
+        """Returns a table, and what it is of."""
+        names = {MODEL: f"{numbers['position']}, {numbers['pooling']}", WORDS: "mean word vectors"}
+        rows = [
+            [names[name], *(f"{100 * one[x]:.1f}" for x in ("spearman", "low", "high", "pearson"))]
+            for name, one in numbers["correlations"].items()
+        ]
+        rows.append(
+            ["difference", *(f"{100 * x:+.1f}" for x in numbers["difference"].values()), ""]
         )
-    backbone = getattr(model, "backbone", model)
-    own = model.pooling if isinstance(model, TupeTextEmbedder) else "mean"
-    # of any length, as cosines are
-    pooling = settings.pooling or own
-    return embedder(backbone, text, settings.length, pooling=pooling, normalize=False)
+        header = ["vectors", "Spearman x 100", "low", "high", "Pearson x 100"]
+        told = (
+            f"{numbers['pairs']:,} pairs of STS-B ({numbers['split']}); 95 % intervals by a "
+            "bootstrap over pairs."
+        )
+        found = [table(header, rows, right=range(1, 5)), told]
+        if numbers["cut"]:
+            cut, length = numbers["cut"], numbers["length"]
+            found.append(f"{cut:,} texts were cut at {length} tokens, in both rows.")
+        return found
+
+    def draw(self, path, found):
+        """Draws the correlations of all presets and of their words."""
+        from training.study.pictures import draw_rows
+
+        rows = {
+            label: {kind: _summary(one["correlations"][kind]) for kind in (MODEL, WORDS)}
+            for label, one in found.items()
+        }
+        draw_rows(path, {self.score_name: rows}, self.title, "with 95 % intervals over pairs")
+
+    def score(self, labels, cosines, _):
+        """Returns Spearman's correlation, times 100."""
+        from keras_tupe.metrics import spearman
+
+        return 100 * spearman(labels, cosines)
+
+
+def _summary(one):
+    value, low, high = (100 * one[name] for name in ("spearman", "low", "high"))
+    return task.interval([value], low, high)
 
 
 def mean_word_vectors(embedder, texts):
@@ -154,7 +206,7 @@ def scores(labels, cosines, resamples, seed):
         cosines[MODEL],
         cosines[WORDS],
     )
-    return {"scores": found, "difference": difference}
+    return {"correlations": found, "difference": difference}
 
 
 def _num_cut(preprocessor, texts):
@@ -164,79 +216,4 @@ def _num_cut(preprocessor, texts):
     return int((np.asarray(lengths) > room).sum())
 
 
-def _write_pairs(path, columns, texts):
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["score", "cosine", "cosine_of_word_vectors", "first", "second"])
-        writer.writerows(zip(*(x.tolist() for x in columns), *texts, strict=True))
-
-
-def report(results):
-    """Returns a table, and what it is of."""
-    names = {MODEL: f"{results['position']}, {results['pooling']}", WORDS: "mean word vectors"}
-    rows = [
-        [names[name], *(f"{100 * one[x]:.1f}" for x in ("spearman", "low", "high", "pearson"))]
-        for name, one in results["scores"].items()
-    ]
-    rows.append(["difference", *(f"{100 * x:+.1f}" for x in results["difference"].values()), ""])
-    header = ["vectors", "Spearman x 100", "low", "high", "Pearson x 100"]
-    lines = [
-        table(header, rows, right=range(1, 5)),
-        "",
-        f"{results['pairs']:,} pairs of STS-B ({results['split']}) in {results['seconds']:,.0f} s; "
-        "95 % intervals by a bootstrap over pairs.",
-    ]
-    if results["cut"]:
-        lines.append(
-            f"{results['cut']:,} texts were cut at {results['length']} tokens, in both rows."
-        )
-    return "\n".join(lines)
-
-
-def draw(path, found):
-    """Draws cosines against scores, with medians: all models, and the words of the first one."""
-    from matplotlib.figure import Figure
-
-    from training.command.report import save
-
-    panels = [
-        (f"{label}, {one.results['pooling']} of hidden states", MODEL, one)
-        for label, one in found.items()
-    ]
-    panels.append(("mean word vectors", WORDS, next(iter(found.values()))))
-    figure = Figure(figsize=(5.2 * len(panels), 4.6), layout="constrained")
-    all_axes = figure.subplots(1, len(panels), squeeze=False)[0]
-    for number, (axes, (title, kind, one)) in enumerate(zip(all_axes, panels, strict=True)):
-        labels, cosines = one.rows[0], one.rows[1 + (kind == WORDS)]
-        axes.scatter(labels, cosines, s=6, alpha=0.25, color=f"C{number}", linewidths=0)
-        part = np.clip((labels / 5 * _BINS).astype(int), 0, _BINS - 1)
-        used = np.unique(part)
-        medians = [np.median(cosines[part == number]) for number in used]
-        middles = (used + 0.5) * 5 / _BINS
-        axes.plot(middles, medians, "o-", color="black", markersize=4, label="median")
-        score = one.results["scores"][kind]
-        value, low, high = (100 * score[name] for name in ("spearman", "low", "high"))
-        axes.set_title(f"{title}\nSpearman x 100: {value:.1f} ({low:.1f} to {high:.1f})")
-        axes.set_xlabel("similarity by people (0 to 5)")
-        axes.grid(alpha=0.3)
-        axes.legend(loc="lower right")
-    all_axes[0].set_ylabel("cosine of the two vectors")
-    figure.suptitle(f"STS-B: {len(labels):,} pairs of sentences, 95 % intervals")
-    save(figure, path)
-
-
-def _score(labels, cosines, _):
-    from keras_tupe.metrics import spearman
-
-    return 100 * spearman(labels, cosines)
-
-
-TASK = task.Task(
-    measure,
-    report,
-    draw,
-    picture="sts.png",
-    makes=(PAIRS,),
-    score_name="Spearman x 100",
-    score=_score,
-)
+STUDY = Study(__doc__, Settings, Sts)

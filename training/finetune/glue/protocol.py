@@ -16,7 +16,7 @@ class Column:
 
     Attributes:
         name: as in `results.json`: the task's name, or `mnli_m` and `mnli_mm`.
-        title: as the papers head the column, and as GLUE names the file of predictions.
+        title: as the papers head the column.
         task: name of the task that is trained for it.
         split: the labeled split that the score is of.
         test_split: the split whose predictions GLUE's server takes.
@@ -27,6 +27,11 @@ class Column:
     task: str
     split: str = "validation"
     test_split: str = "test"
+
+    @property
+    def file(self):
+        """How GLUE names the file of predictions."""
+        return f"{self.title}.tsv"
 
 
 COLUMNS = {

@@ -6,20 +6,12 @@ import typing
 import keras
 import numpy as np
 
-from keras_tupe import TupeTextClassifierPreprocessor
+from keras_tupe import TupeTextClassifierPreprocessor, metrics
 from keras_tupe.data import GlueRows, read_glue
-from keras_tupe.metrics import accuracy, f1, matthews, pearson, spearman
 from training.finetune.glue.protocol import columns_of
 from training.finetune.task import digest_of, part_of
 
 _CHUNK = 1024  # texts tokenized at a time
-_METRICS = {
-    "accuracy": accuracy,
-    "f1": f1,
-    "matthews": matthews,
-    "pearson": pearson,
-    "spearman": spearman,
-}
 HIGHEST_SCORE = 5.0  # of STS-B, whose scores begin at 0
 
 
@@ -34,12 +26,9 @@ class TaskRows:
     skipped: list  # a sentence for each bad line that was left out
 
     def digest(self):
-        """Returns a hash of training and dev sets, hexadecimal."""
-        return digest_of(row for x in (self.train, *self.labeled.values()) for row in _rows(x))
-
-    def test_digest(self, column):
-        """Returns a hash of a column's test set, hexadecimal."""
-        return digest_of(_rows(self.test[column]))
+        """Returns a hash of all rows, hexadecimal."""
+        parts = (self.train, *self.labeled.values(), *self.test.values())
+        return digest_of(row for part in parts for row in _rows(part))
 
 
 def _rows(rows):
@@ -154,14 +143,13 @@ def predictions(task, outputs):
 def scores(task, labels, found):
     """Returns all scores of a task, name -> percent, accuracy included if there are classes."""
     names = dict.fromkeys([*task.metrics, *(["accuracy"] if task.classes else [])])
-    return {name: 100 * float(_METRICS[name](labels, found)) for name in names}
+    return {name: 100 * float(getattr(metrics, name)(labels, found)) for name in names}
 
 
 def constant_scores(task, train_labels, labels):
-    """Returns the scores of a model that has learned nothing but how often labels occur.
+    """Returns the scores of a model that says what is the most frequent, or the mean, everywhere.
 
-    It predicts the class that is the most frequent in the training set (or the mean score)
-    everywhere. Both correlations of a constant are 0, and so is its Matthews correlation.
+    Both correlations of a constant are 0, and so is its Matthews correlation.
     """
     if task.classes is None:
         constant = float(np.mean(train_labels))

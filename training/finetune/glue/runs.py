@@ -1,42 +1,42 @@
-"""The runs of a grid: a task, a learning rate, a seed."""
+"""GLUE by a paper's protocol: a run for each task, learning rate and seed; medians, tables."""
 
+import functools
+import math
+import pathlib
 import shutil
+import statistics
 import sys
-import time
 
 import numpy as np
 
 from keras_tupe.data import GLUE_TASKS
 from keras_tupe.data.rows.padded import Padded
-from training.command.grid import DIVERGED, Cell
+from training.command.report import replaced_file, table
 from training.finetune.engine import FineTuner, Recipe
-from training.finetune.glue import results as tables
-from training.finetune.glue.protocol import COLUMNS, columns_of
-from training.finetune.glue.rows import (
-    constant_scores,
-    predictions,
-    read_tasks,
-    scores,
-    shuffled_labels,
-    targets,
-    tokenize,
-    write_submission,
-)
+from training.finetune.glue import rows as of_rows
+from training.finetune.glue.protocol import COLUMNS, PROTOCOLS, columns_of
 from training.finetune.task import Task
 from training.presets.encoder import Encoder
+from training.study.results import summarize
+from training.study.study import Report, Run
 
 SUBMISSION = "submission"
+METRIC_NAMES = {
+    "accuracy": "accuracy",
+    "f1": "F1",
+    "matthews": "Matthews correlation",
+    "pearson": "Pearson correlation",
+    "spearman": "Spearman correlation",
+}
 
 
 class Glue(Task):
     """GLUE by a paper's protocol."""
 
-    picture = "grid.png"
-
     def __init__(self, settings):
         super().__init__(settings)
-        self.plan = plan = settings.plan()
-        self.rows = read_tasks(settings, plan.tasks)
+        self.asked = settings.asked()
+        self.rows = of_rows.read_tasks(settings, self.asked.tasks)
         for line in [line for found in self.rows.values() for line in found.skipped]:
             print(f"finetune glue: left out: {line}", file=sys.stderr)
         self.tuner = FineTuner.of(settings)
@@ -44,74 +44,65 @@ class Glue(Task):
             settings.preset, settings.dropout, settings.position_file, settings.keep_zeros
         )
         self.position = self.encoder.position
-        self.length = settings.length or min(plan.length, self.encoder.limit or plan.length)
+        longest = self.asked.length
+        self.length = settings.length or min(longest, self.encoder.limit or longest)
         self._digests = {name: found.digest() for name, found in self.rows.items()}
         self._tokens = {}  # of one task
 
-    def cells(self):
-        return [
-            self._cell(task, rate, seed)
-            for task in self.plan.tasks
-            for rate in self.plan.learning_rates
-            for seed in range(self.plan.seeds)
-        ]
+    def plan(self, results):
+        """Yields a run for each task, learning rate and seed."""
+        for task in self.asked.tasks:
+            rows, epochs = self.rows[task], self.asked.epochs[task]
+            shared = {
+                **self.settings.identity(),
+                "batch_size": self.asked.batch_size,
+                "warmup": self.asked.warmup,
+                "epochs": epochs,
+                "length": self.length,
+                "preset": self.encoder.digest,
+                "rows": self._digests[task],
+            }
+            # a run takes as long as its rows, and as a thousand to get going
+            work = 1000 + epochs * len(rows.train.indices)
+            for rate in self.asked.learning_rates:
+                for seed in range(self.asked.seeds):
+                    own = {"learning_rate": rate, "seed": seed}
+                    place = {"position": self.position, "task": task, **own}
+                    do = functools.partial(self._do, place)
+                    yield Run(_name(task, rate, seed), do, place, shared, own, task, work=work)
 
-    def _cell(self, task, rate, seed, tested=()):
-        """Returns the `Cell` of a run.
-
-        Args:
-            task, rate, seed: what it is of.
-            tested: names of the columns whose test sets are predicted; it is beside the grid then.
-        """
-        rows = self.rows[task]
-        epochs = self.plan.epochs[task]
-        settings = {
-            **self.settings.identity(),
-            **{name: getattr(self.plan, name) for name in ("batch_size", "warmup")},
-            "task": task,
-            "learning_rate": rate,
-            "seed": seed,
-            "tested": list(tested),
-            **{f"test rows of {name}": rows.test_digest(name) for name in tested},
-            "epochs": epochs,
-            "length": self.length,
-            "preset": self.encoder.digest,
-            "rows": self._digests[task],
-        }
-        name = f"test/{'+'.join(tested)}" if tested else task
-        # a run takes as long as its rows, and as a thousand to get going
-        work = 1000 + epochs * len(rows.train.indices)
-        return Cell(f"{name}/lr-{rate}/seed-{seed}", settings, work)
-
-    def do(self, cell, folder):
-        start = time.monotonic()
-        job = cell.settings
-        task, rows = GLUE_TASKS[job["task"]], self.rows[job["task"]]
-        names = ("learning_rate", "epochs", "batch_size", "seed")
-        known = {name: job[name] for name in names}
-        recipe = Recipe.of(self.settings, **known, warmup_share=job["warmup"])
+    def _do(self, place, folder):
+        task, rows = GLUE_TASKS[place["task"]], self.rows[place["task"]]
+        recipe = Recipe.of(
+            self.settings,
+            epochs=self.asked.epochs[place["task"]],
+            batch_size=self.asked.batch_size,
+            warmup=self.asked.warmup,
+            **{name: place[name] for name in ("learning_rate", "seed")},
+        )
         labels = rows.train.labels
         if self.settings.random_labels:
-            labels = shuffled_labels(labels, job["seed"])
-        train = self._batches(job, "train", rows.train, targets(task, labels))
+            labels = of_rows.shuffled_labels(labels, place["seed"])
+        train = self._batches(place, "train", rows.train, of_rows.targets(task, labels))
         model = self.tuner.fit(
             lambda: self.encoder.classifier(task.num_classes), train, recipe, folder
         )
-        metrics = {"columns": {}, "cut_rows": {"train": self._tokens["train"].num_cut}}
-        for column in columns_of(job["task"]):
-            metrics["columns"][column.name] = self._score(job, model, column, folder)
-            metrics["cut_rows"][column.name] = self._tokens[column.split].num_cut
-        for name in job["tested"]:
-            column, tested = COLUMNS[name], rows.test[name]
-            found = predictions(task, self._outputs(job, model, column.test_split, tested))
-            write_submission(folder / f"{column.title}.tsv", task, tested.indices, found)
-        return {**metrics, "seconds": time.monotonic() - start}
+        scores, cut = [], {"train": self._tokens["train"].num_cut}
+        for column in columns_of(place["task"]):
+            scores += self._score(place, model, column, folder)
+            cut[column.name] = self._tokens[column.split].num_cut
+            if column.name in rows.test:
+                test = rows.test[column.name]
+                outputs = self._outputs(place, model, column.test_split, test)
+                found = of_rows.predictions(task, outputs)
+                of_rows.write_submission(folder / column.file, task, test.indices, found)
+        return {"scores": scores, "cut_rows": cut}
 
-    def _score(self, job, model, column, folder):
-        """Scores a dev set, name -> percent, and writes what was predicted, with the outputs."""
-        task, rows = GLUE_TASKS[job["task"]], self.rows[job["task"]].labeled[column.name]
-        outputs = self._outputs(job, model, column.split, rows)
-        found = predictions(task, outputs)
+    def _score(self, place, model, column, folder):
+        """Scores a dev set, in rows, and writes what was predicted, with the outputs."""
+        task, rows = GLUE_TASKS[place["task"]], self.rows[place["task"]].labeled[column.name]
+        outputs = self._outputs(place, model, column.split, rows)
+        found = of_rows.predictions(task, outputs)
         with (folder / f"{column.title}.dev.tsv").open("w", encoding="utf-8") as file:
             file.write("index\tlabel\tprediction\toutputs\n")
             for index, label, value, row in zip(
@@ -119,18 +110,21 @@ class Glue(Task):
             ):
                 numbers = " ".join(map(str, row))  # the shortest that are the same float32
                 file.write(f"{index}\t{label}\t{value}\t{numbers}\n")
-        return scores(task, rows.labels, found)
+        return [
+            {"score": column.name, "metric": metric, "value": value}
+            for metric, value in of_rows.scores(task, rows.labels, found).items()
+        ]
 
-    def _outputs(self, job, model, split, rows):
+    def _outputs(self, place, model, split, rows):
         """Returns the model's outputs `(rows, classes)`."""
-        return np.stack(self.tuner.predict(model, self._batches(job, split, rows)))
+        return np.stack(self.tuner.predict(model, self._batches(place, split, rows)))
 
-    def _batches(self, job, split, rows, labels=None):
+    def _batches(self, place, split, rows, labels=None):
         """Returns `Padded` batches of a split; tokens are kept for the next run of the task."""
-        if self._tokens.get("task") != job["task"]:
-            self._tokens = {"task": job["task"]}
+        if self._tokens.get("task") != place["task"]:
+            self._tokens = {"task": place["task"]}
         if split not in self._tokens:
-            self._tokens[split] = tokenize(
+            self._tokens[split] = of_rows.tokenize(
                 self.encoder.tokenizer, rows.texts, self.length, self.encoder.has_segments
             )
         tokens = self._tokens[split]
@@ -138,84 +132,277 @@ class Glue(Task):
             {"token_ids": tokens.token_ids, "segment_ids": tokens.segment_ids},
             labels,
             pad_id=self.encoder.tokenizer.pad_token_id,
-            batch_size=self.plan.batch_size,
-            seed=job["seed"],
+            batch_size=self.asked.batch_size,
+            seed=place["seed"],
         )
 
-    def describe(self, metrics):
+    def described(self, found):
+        """Returns the scores that the protocol reports."""
         return ", ".join(
-            f"{COLUMNS[name].title} {found[self.plan.metrics[COLUMNS[name].task]]:.2f}"
-            for name, found in metrics["columns"].items()
+            f"{COLUMNS[row['score']].title} {row['value']:.2f}"
+            for row in found.get("scores", ())
+            if row["metric"] == self.asked.metrics[COLUMNS[row["score"]].task]
         )
 
-    def results(self, out, done):
-        plan, tasks = self.plan, {}
-        for task in plan.tasks:
-            rows, metric = self.rows[task], plan.metrics[task]
-            runs = {
-                rate: [done[self._cell(task, rate, seed).name] for seed in range(plan.seeds)]
-                for rate in plan.learning_rates
-            }
-            known = [x for some in runs.values() for x in some if DIVERGED not in x]
-            tasks[task] = {
+    def tasks(self, results):
+        """Returns what is told of each task and its columns, of a finished grid."""
+        found = {}
+        for name in self.asked.tasks:
+            rows, metric = self.rows[name], self.asked.metrics[name]
+            cut = [run.found["cut_rows"] for run in results.of(name) if "cut_rows" in run.found]
+            found[name] = {
                 "metric": metric,
                 "train_rows": len(rows.train.indices),
                 "all_train_rows": rows.all_rows,
-                "dev_rows": {name: len(split.indices) for name, split in rows.labeled.items()},
-                "cut_rows": known[-1]["cut_rows"] if known else {},
+                "dev_rows": {column: len(part.indices) for column, part in rows.labeled.items()},
+                "cut_rows": cut[-1] if cut else {},
                 "bad_lines": len(rows.skipped),
-                "columns": {},
+                "columns": {
+                    known.name: self._column(results, known, metric) for known in columns_of(name)
+                },
             }
-            for column in columns_of(task):
-                rates = {
-                    rate: [
-                        None if DIVERGED in one else one["columns"][column.name][metric]
-                        for one in some
-                    ]
-                    for rate, some in runs.items()
-                }
-                labels = rows.labeled[column.name].labels
-                constant = constant_scores(GLUE_TASKS[task], rows.train.labels, labels)[metric]
-                tasks[task]["columns"][column.name] = tables.column(rates, constant)
-        return {
+        return found
+
+    def _column(self, results, known, metric):
+        scores = results.numbers("learning_rate", score=known.name, metric=metric)
+        rates = {
+            rate: [scores.get(rate, {}).get(seed) for seed in range(self.asked.seeds)]
+            for rate in self.asked.learning_rates
+        }
+        rows = self.rows[known.task]
+        labels = rows.labeled[known.name].labels, rows.train.labels
+        constant = of_rows.constant_scores(GLUE_TASKS[known.task], labels[1], labels[0])
+        return column(rates, constant[metric])
+
+    def report(self, results):
+        """Returns the tables of the grid, and the files for GLUE's server."""
+        tasks = self.tasks(results)
+        numbers = {
+            "preset": self.settings.preset,
+            "position": self.position,
             "protocol": self.settings.protocol,
-            "changes": tables.changes(plan, self.settings, self.length),
-            "seeds": list(range(plan.seeds)),
+            "changes": changes(self.asked, self.settings, self.length),
+            "seeds": list(range(self.asked.seeds)),
             "length": self.length,
             "random_labels": self.settings.random_labels,
             "tasks": tasks,
-            **tables.average(tasks),
+            **average(tasks),
         }
+        parts = tables(numbers)
+        if self.settings.submission:
+            parts.append(self._submission(results, chosen_runs(tasks)))
+        title = f"GLUE dev sets: {self.position}, protocol {self.settings.protocol}"
+        pictures = {"grid.png": lambda path: draw(path, numbers)}
+        return Report(title, parts, numbers, pictures)
 
-    def report(self, results):
-        return tables.report(results)
-
-    def draw(self, path, results):
-        tables.draw(path, results)
-
-    def finish(self, runs, results):
-        """Trains the median runs of the best rates again, to predict the test sets."""
-        if not self.settings.submission:
-            return []
-        chosen = tables.chosen_runs(results["tasks"])
-        cells = [self._cell(*key, tested) for key, tested in chosen.items()]
-        again = runs.run(cells, self.do, self.describe)
-        (runs.out / SUBMISSION).mkdir(exist_ok=True)
-        names, notes = [], []
-        for cell, key in zip(cells, chosen, strict=True):
-            metrics, before = again[cell.name], runs.metrics(self._cell(*key))
-            results["seconds"] += metrics["seconds"]
-            for column in cell.settings["tested"]:
-                names.append(f"{COLUMNS[column].title}.tsv")
-                partial = runs.out / SUBMISSION / f".partial.{names[-1]}"
-                shutil.copyfile(runs.out / cell.name / names[-1], partial)
-                partial.replace(runs.out / SUBMISSION / names[-1])
-            if metrics["columns"] != before["columns"]:
-                notes.append(
-                    f"{cell.name}: trained again it scores otherwise: {metrics['columns']}."
-                )
-        told = (
-            f"For GLUE's server: {', '.join(names)}, in {SUBMISSION}/. It takes them in one zip "
-            "file with WNLI.tsv and AX.tsv, which are not made here."
+    def _submission(self, results, chosen):
+        """Copies the predictions of test sets to a folder; returns what is told of them."""
+        out = pathlib.Path(self.settings.out, SUBMISSION)
+        out.mkdir(exist_ok=True)
+        for column, key in chosen.items():
+            source = results.get(_name(*key)).folder / column.file
+            replaced_file(out / column.file, functools.partial(shutil.copyfile, source))
+        return (
+            f"For GLUE's server: {', '.join(column.file for column in chosen)}, in {SUBMISSION}/. "
+            "It takes them in one zip file with WNLI.tsv and AX.tsv, which are not made here."
         )
-        return [told, *notes]
+
+
+def _name(task, rate, seed):
+    return f"{task}/lr-{rate}/seed-{seed}"
+
+
+# === Numbers ===
+
+
+def median(values):
+    """Returns the median of scores, `None` below all numbers; `None` if the median is not a number.
+
+    Example:
+        >>> median([60.0, None, 50.0]), median([60.0, None])
+        (50.0, None)
+    """
+    found = statistics.median(-math.inf if value is None else value for value in values)
+    return found if math.isfinite(found) else None
+
+
+def seed_of_median(values):
+    """Returns the index of the score that is the nearest to the median, the first of equals."""
+    middle = median(values)
+    known = [(abs(value - middle), seed) for seed, value in enumerate(values) if value is not None]
+    return min(known)[1]
+
+
+def column(rates, constant):
+    """Returns what is told of a column, by `rates`: learning rate -> scores of its seeds.
+
+    The score is that of the rate with the highest median, the lowest of equals; `None` if all fail.
+    A run that diverged is `None`, the worst of all.
+    """
+    medians = {rate: median(values) for rate, values in rates.items()}
+    known = [(-value, rate) for rate, value in medians.items() if value is not None]
+    best = min(known)[1] if known else None
+    return {
+        "rates": {str(rate): values for rate, values in rates.items()},
+        "medians": {str(rate): value for rate, value in medians.items()},
+        "best_rate": best,
+        "score": medians.get(best),
+        "constant": constant,
+    }
+
+
+def average(tasks):
+    """Returns the plain mean over columns, `None` if one has no score, and what it is called."""
+    values = [found["score"] for _, found, _ in _columns(tasks)]
+    count = f"{len(values)} of " if len(values) < len(COLUMNS) else "all "
+    mean = None if None in values else statistics.fmean(values)
+    return {"average": mean, "average_is": f"mean of {count}{len(COLUMNS)} columns"}
+
+
+def chosen_runs(tasks):
+    """Returns whose predictions of a test set count: the median run of the best learning rate.
+
+    They are `Column` -> (task, learning rate, seed).
+    """
+    return {
+        known: (known.task, found["best_rate"], seed_of_median(found["rates"][str(best)]))
+        for known, found, _ in _columns(tasks)
+        if (best := found["best_rate"]) is not None
+    }
+
+
+def _columns(tasks):
+    """Returns (`Column`, what is told of it, what is told of its task), in the papers' order."""
+    return [
+        (known, tasks[known.task]["columns"][name], tasks[known.task])
+        for name, known in COLUMNS.items()
+        if name in tasks.get(known.task, {"columns": {}})["columns"]
+    ]
+
+
+def changes(asked, settings, length):
+    """Returns a sentence for each thing that is not as in the paper.
+
+    The `length` is that of the rows: a model may take less than the protocol that is `asked` for.
+    """
+    paper = PROTOCOLS[asked.name]
+    found = []
+    if set(asked.learning_rates) != set(paper.learning_rates):
+        ours, theirs = (", ".join(map(str, x.learning_rates)) for x in (asked, paper))
+        found.append(f"learning rates {ours}, not {theirs}")
+    by_epochs = {}
+    for task in asked.tasks:
+        key = (asked.epochs[task], paper.epochs[task])
+        by_epochs.setdefault(key, []).append(GLUE_TASKS[task].folder)
+    pairs = [
+        ("seeds", asked.seeds, paper.seeds),
+        ("batch size", asked.batch_size, paper.batch_size),
+        ("warm-up", asked.warmup, paper.warmup),
+        ("length", length, paper.length),
+        *(("epochs", *key, f" ({', '.join(names)})") for key, names in sorted(by_epochs.items())),
+        ("dropout", settings.dropout, 0.1),
+        ("weight decay", settings.weight_decay, 0.01),
+        ("clip norm", settings.clip_norm, 1.0),
+    ]
+    found += [
+        f"{x} {ours}, not {theirs}{''.join(where)}"
+        for x, ours, theirs, *where in pairs
+        if ours != theirs
+    ]
+    if settings.limit is not None:
+        found.append(f"at most {settings.limit:,} training rows of a task")
+    if settings.random_labels:
+        found.append("shuffled training labels: a control")
+    return found
+
+
+# === Tables and the picture ===
+
+
+def tables(numbers):
+    """Returns Markdown texts: a table for each column's grid, one of all columns, and notes."""
+    parts = []
+    for known, found, task in _columns(numbers["tasks"]):
+        parts += [f"## {known.title} ({METRIC_NAMES[task['metric']]}, %)", _grid(found)]
+    parts += ["## All columns", _all_columns(numbers)]
+    mean = numbers["average"]
+    parts.append(f"{numbers['average_is'].capitalize()}: {'-' if mean is None else _number(mean)}")
+    return parts + _notes(numbers)
+
+
+def _number(value):
+    """Returns a score with two decimals, as the papers print it."""
+    return "failed" if value is None else f"{value:.2f}"
+
+
+def _grid(found):
+    """A row for each learning rate, a column for each seed."""
+    seeds = len(next(iter(found["rates"].values())))
+    header = ["learning rate", *(f"seed {seed}" for seed in range(seeds)), "median", ""]
+    rows = [
+        [
+            rate,
+            *map(_number, [*values, found["medians"][rate]]),
+            "best" if rate == str(found["best_rate"]) else "",
+        ]
+        for rate, values in found["rates"].items()
+    ]
+    return table(header, rows)
+
+
+def _all_columns(numbers):
+    header = ["column", "metric", "score", "learning rate", "constant answer", "training rows"]
+    rows = []
+    for known, found, task in _columns(numbers["tasks"]):
+        used, official = task["train_rows"], task["all_train_rows"]
+        rows.append(
+            [
+                known.title,
+                METRIC_NAMES[task["metric"]],
+                _number(found["score"]),
+                str(found["best_rate"] or "-"),
+                _number(found["constant"]),
+                f"{used:,}" if used == official else f"{used:,} of {official:,}",
+            ]
+        )
+    return table(header, rows)
+
+
+def _notes(numbers):
+    """What a reader must know beside the numbers."""
+    source, seeds = PROTOCOLS[numbers["protocol"]].source, len(numbers["seeds"])
+    notes = [
+        f"Score: the median over {seeds} seed{'s' if seeds > 1 else ''} of the best learning rate. "
+        f"Constant answer: what a model scores that always says what is the most frequent in the "
+        f"training set.",
+        f"Not the protocol of the paper ({source}): {'; '.join(numbers['changes'])}."
+        if numbers["changes"]
+        else f"Settings of the protocol: {source}.",
+    ]
+    for name, task in numbers["tasks"].items():
+        title = GLUE_TASKS[name].folder
+        names = {"train": "train", **{name: f"{x.title} dev" for name, x in COLUMNS.items()}}
+        cut = [f"{n:,} of {names[where]}" for where, n in task["cut_rows"].items() if n]
+        if cut:
+            notes.append(
+                f"{title}: rows longer than {numbers['length']} tokens are cut: {', '.join(cut)}."
+            )
+        if task["bad_lines"]:
+            notes.append(f"{title}: {task['bad_lines']:,} bad lines were left out.")
+    return notes
+
+
+def draw(path, numbers):
+    """Draws the scores of all runs by learning rate, a panel for each column."""
+    from training.study.pictures import draw_differences  # matplotlib is not on every machine
+
+    scores = {}
+    for known, found, task in _columns(numbers["tasks"]):
+        title = f"{known.title} ({METRIC_NAMES[task['metric']]})"
+        seeds = {
+            rate: {seed: value for seed, value in enumerate(values) if value is not None}
+            for rate, values in found["rates"].items()
+        }
+        if summaries := summarize(seeds, None):
+            scores[f"{title}\nconstant answer: {found['constant']:.1f}"] = summaries
+    draw_differences(path, scores, "GLUE dev sets by learning rate", "percent")

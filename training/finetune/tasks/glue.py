@@ -11,8 +11,8 @@ the table.
 
 Every run is a folder, TASK/lr-RATE/seed-K, that is complete or not there: settings, log, scores
 and predictions of the dev set. The same command goes on where it was stopped. At the end:
-`results.json`, `results.md`, `grid.png`, and with --submission the files for GLUE's server, for
-which the median run of the best rate is trained once more (no weights are kept).
+`study.json`, `study.md`, `grid.png`, and with --submission the files for GLUE's server: every run
+predicts the test sets too, and those of the median run of the best rate are taken.
 
 A model as small as a laptop trains wants higher rates than the papers' (1e-4 to 1e-3).
 """
@@ -25,6 +25,7 @@ from training.command.checks import not_there, uneven_micro_batches
 from training.command.settings import nearest, setting
 from training.finetune.glue.protocol import COLUMNS, GLUE_TASKS, PROTOCOLS, TASKS
 from training.finetune.settings import FinetuneSettings, inheriting, too_long
+from training.study.study import Study
 
 _LENGTH = ("an integer >= 6, room for two words and four special tokens", lambda n: n >= 6)
 
@@ -81,8 +82,8 @@ class Settings(FinetuneSettings):
     def own_problems(self, wrong):
         """Returns a sentence for each mistake in tasks, learning rates and data."""
         found = _tasks(self.tasks) + _learning_rates(self.learning_rates)
-        if not (found or wrong or self.batch_size):  # else there is no plan, or it is checked
-            found += uneven_micro_batches(self.plan().batch_size, self.micro_batches)
+        if not (found or wrong or self.batch_size):  # else there is no protocol, or it is checked
+            found += uneven_micro_batches(self.asked().batch_size, self.micro_batches)
         return found + _data(self.data)
 
     def misfits(self, config, wrong):
@@ -95,7 +96,7 @@ class Settings(FinetuneSettings):
             reason,
         )
 
-    def plan(self):
+    def asked(self):
         """Returns what is run: the `Protocol`, with what else was asked for."""
         names = ("seeds", "batch_size", "warmup", "length")
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
@@ -107,13 +108,6 @@ class Settings(FinetuneSettings):
             asked = set(map(_plain, self.tasks))
             given["columns"] = tuple(x for x, column in COLUMNS.items() if column.task in asked)
         return dataclasses.replace(PROTOCOLS[self.protocol], **given)
-
-
-def task(settings):
-    """Returns the `Task` of settings without problems."""
-    from training.finetune.glue.runs import Glue
-
-    return Glue(settings)
 
 
 def _plain(name):
@@ -164,3 +158,12 @@ def _data(folder):
         f"({', '.join(GLUE_TASKS[name].folder for name in TASKS)}), or tfds. "
         f"Received: {not_there(folder)}"
     ]
+
+
+def _work(settings):
+    from training.finetune.glue.runs import Glue
+
+    return Glue(settings)
+
+
+STUDY = Study(__doc__, Settings, _work)

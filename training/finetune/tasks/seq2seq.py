@@ -13,7 +13,7 @@ vocabulary of both columns of --train.
 What is written to the sources of --valid and --test is compared with their targets: exact match,
 chrF and BLEU, by sacrebleu. Every seed is a folder, seed-K: logs, `metrics.json`, `preset/`,
 `predictions.tsv` (source, target, prediction) and that of the test, `predictions-test.tsv`. At the
-end: `results.json`, `results.md` and `curves.png`. The same command goes on where it was stopped,
+end: `study.json`, `study.md` and `curves.png`. The same command goes on where it was stopped,
 from the last checkpoint.
 """
 
@@ -35,6 +35,7 @@ from training.finetune.settings import FinetuneSettings, inheriting, wrong_files
 from training.presets.checks import is_seq2seq, read_object
 from training.pretrain.method import MethodChoice, method_problems
 from training.pretrain.trunk import with_trunk
+from training.study.study import Study
 
 with without_keras():
     from keras_tupe.models.sizes import SIZES
@@ -200,8 +201,10 @@ class Settings(MethodChoice, FinetuneSettings):
         return {name: x for name, x in self.identity().items() if name not in _AFTERWARDS}
 
 
-def task(settings):
-    """Returns the `Task` of settings without problems."""
-    from training.finetune.seq2seq.runs import Seq2Seq
+def _work(settings):
+    from training.finetune.seq2seq import Seq2Seq
 
     return Seq2Seq(settings)
+
+
+STUDY = Study(__doc__, Settings, _work)

@@ -1,8 +1,8 @@
 """Fine-tunes a preset on SQuAD v1.1 and scores its answers by the official rules.
 
     keras-tupe finetune squad runs/tupe_r/preset --train train-v1.1.json \\
-        --dev dev-v1.1.json --out runs/tupe_r/squad
-    keras-tupe finetune squad PRESET --train T --dev D --length 640 --seeds 3 --out longer
+        --valid dev-v1.1.json --out runs/tupe_r/squad
+    keras-tupe finetune squad PRESET --train T --valid V --length 640 --seeds 3 --out longer
 
 The defaults: rows of 512 tokens, as Huang et al. 2020 have them; 3 epochs at 3e-5 in batches of 32,
 which they say of GLUE only; the rest as in BERT's code. The report says what differs. A preset for
@@ -10,7 +10,7 @@ shorter rows is made longer first, see --extend.
 
 Every seed is a folder, seed-K, that is complete or not there: settings, log, scores,
 `predictions.json` (id -> answer, as the official scorer reads it) and `nbest.json`. The same
-command goes on where it was stopped. At the end: `results.json`, `results.md` and `squad.png`, with
+command goes on where it was stopped. At the end: `study.json`, `study.md` and `squad.png`, with
 scores by position of the answer and by length of the passage.
 
 A model as small as a laptop trains wants a higher rate (3e-4).
@@ -22,6 +22,7 @@ import pathlib
 from training.command.settings import COUNT, POSITIVE, setting
 from training.finetune.settings import FinetuneSettings, inheriting, too_long, wrong_files
 from training.presets.checks import TOKENIZERS, read_object
+from training.study.study import Study
 
 EXTENSIONS = ("interpolate", "repeat", "drop_absolute")
 _SIZES = {"length", "doc_stride", "max_question_length"}
@@ -46,7 +47,7 @@ class Settings(FinetuneSettings):
     train: str | None = setting(
         None, "File to train on, JSON in the format of SQuAD v1.1.", counts=False
     )
-    dev: str | None = setting(None, "File to score on, in the same format.", counts=False)
+    valid: str | None = setting(None, "File to score on, in the same format.", counts=False)
     length: int = setting(512, "Tokens of a row, special ones and question included.", rule=COUNT)
     doc_stride: int = setting(128, "Tokens from one window of a passage to the next.", rule=COUNT)
     max_question_length: int = setting(64, "Tokens of a question that are kept.", rule=COUNT)
@@ -55,7 +56,7 @@ class Settings(FinetuneSettings):
         "How position tables are made longer if rows are longer than them: .",
         one_of=EXTENSIONS,
     )
-    dev_limit: int | None = setting(
+    valid_limit: int | None = setting(
         None,
         "Most questions to score on, always the same ones. Default: all.",
         rule=COUNT,
@@ -76,7 +77,7 @@ class Settings(FinetuneSettings):
 
     def own_problems(self, wrong):
         """Returns a sentence for each file that is missing."""
-        return wrong_files(self, "a file of SQuAD v1.1 (JSON)", "train", "dev")
+        return wrong_files(self, "a file of SQuAD v1.1 (JSON)", "train", "valid")
 
     def misfits(self, config, wrong):
         """Returns a sentence if rows leave too little room, or are too long for the preset."""
@@ -102,8 +103,10 @@ class Settings(FinetuneSettings):
         ]
 
 
-def task(settings):
-    """Returns the `Task` of settings without problems."""
-    from training.finetune.squad.runs import Squad
+def _work(settings):
+    from training.finetune.squad import Squad
 
     return Squad(settings)
+
+
+STUDY = Study(__doc__, Settings, _work)

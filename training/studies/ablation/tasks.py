@@ -16,12 +16,12 @@ from training.finetune.tasks import glue, squad
 with without_keras():
     from keras_tupe._json_file import read_json_object
 
-RESULTS = "results.json"
+RESULTS = "study.json"
 _NO_PRESET = "preset-that-is-not-there-yet"
 _LONGEST = max(protocol.length for protocol in PROTOCOLS.values())
 _MOST = 1000.0  # percent; NaN is not below it
 # Of a model, a folder or the machine: no number depends on them. Data counts by its content.
-_NO_MATTER = {"preset", "presets", "out", "position_file", "data", "train", "dev"}
+_NO_MATTER = {"preset", "presets", "out", "position_file", "data", "train", "valid"}
 _NO_MATTER |= {"strategy", "xla", "remat", "deterministic"}
 
 
@@ -55,7 +55,7 @@ _COMMANDS = {
     "glue": ("training.finetune", glue.Settings, _glue_files, _glue_scores),
     "squad": (
         *("training.finetune", squad.Settings),
-        *(lambda settings: [settings.train, settings.dev], _squad_scores),
+        *(lambda settings: [settings.train, settings.valid], _squad_scores),
     ),
     "blimp": (
         *("training.evaluate", blimp.Settings),
@@ -144,6 +144,8 @@ class Task:
         try:
             results = read_json_object(path)
             found = {"size": _size(results)}
+            if results.get("diverged") and not results.get("rows"):
+                return {**found, "scores": []}
             if "seconds" in results:
                 found["seconds"] = float(results["seconds"])
             if scores_of is None:
@@ -200,7 +202,7 @@ def tasks_of(settings, length=None):
     given = {
         "glue": settings.tasks and {"data": settings.glue, "tasks": settings.tasks},
         "squad": settings.squad_train
-        and {"train": settings.squad_train, "dev": settings.squad_dev},
+        and {"train": settings.squad_train, "valid": settings.squad_dev},
         "blimp": settings.blimp and {"data": settings.blimp},
         "perplexity": settings.long_rows and {"data": settings.long_rows},
     }

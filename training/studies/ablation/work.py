@@ -22,7 +22,7 @@ from training.pretrain.loop import data_facts
 from training.pretrain.report import load_run
 from training.studies.ablation import objectives, objectives_report, report
 from training.studies.ablation.results import LOSS, collect, loss_name
-from training.studies.ablation.tasks import tasks_of
+from training.studies.ablation.tasks import RESULTS, tasks_of
 from training.study.folder import record_of
 from training.study.methods import method_identity
 from training.study.study import Run, RunError, Work
@@ -150,7 +150,7 @@ class Ablating(Work):
 
     def _test(self, task, variant, model, step, folder):
         _command(task.module, task.words(preset_at(model, step), folder, variant))
-        if not (folder / "results.json").is_file():
+        if not (folder / RESULTS).is_file():
             raise RunError("Its command ended without results.")
         return task.read(folder)
 

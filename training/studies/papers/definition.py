@@ -116,7 +116,7 @@ class Squad:
 
     max_question_length: COUNT = 64
     limit: COUNT | None = None
-    dev_limit: COUNT | None = None
+    valid_limit: COUNT | None = None
     lengths: list[COUNT]
     doc_stride: COUNT
     epochs: COUNT

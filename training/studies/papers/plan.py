@@ -154,7 +154,7 @@ class _Commands:
         self._machine = {"precision": settings.precision or scale.precision}
         self._machine |= {"strategy": settings.strategy, "xla": settings.xla}
         self._questions = {"train": settings.squad_train or "TRAIN"}
-        self._questions["dev"] = settings.squad_dev or "DEV"
+        self._questions["valid"] = settings.squad_dev or "DEV"
 
     def ablation(self, facts):
         """Returns the command that pre-trains, and tests what an ablation can test."""
@@ -178,7 +178,8 @@ class _Commands:
             parts["GLUE"] = self._all(glue_cost, scale.glue, self._size).times(models)
         if scale.squad is not None and not squad_cells(scale):
             (length,) = scale.squad.lengths
-            values |= {f"squad_{name}": path for name, path in self._questions.items()}
+            values["squad_train"] = self._questions["train"]
+            values["squad_dev"] = self._questions["valid"]
             values["squad_options"] = shlex.join(option_words(self._squad_options(length)))
             parts["SQuAD"] = self._all(squad_cost, scale.squad, length, self._size)
         if scale.long_rows is not None:

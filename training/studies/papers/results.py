@@ -16,7 +16,7 @@ from training.study.folder import StudyFolder
 from training.study.results import summarize
 
 AVERAGE, F1 = "GLUE average", "SQuAD F1"
-_RESULTS = "results.json"
+_RESULTS = "study.json"
 _SQUAD_SCORES = {"SQuAD EM": "exact_match", F1: "f1"}
 
 

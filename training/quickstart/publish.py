@@ -1,4 +1,4 @@
-"""All of the quickstart: one model per method, their table, and the best one exported."""
+"""The quickstart, whole: one model per method, their table, and the best one exported."""
 
 import dataclasses
 import json
@@ -25,6 +25,9 @@ def train_and_publish(settings, command, started):
         settings: a `Settings` without problems.
         command: the command line, for the card.
         started: when the command began, of `time.monotonic`.
+
+    Raises:
+        RuntimeError: if the export does not answer as the model does.
     """
     with FolderLock(settings.out, beside=True):
         names, data = settings.names(), prepare(settings.corpus, settings.seed)
@@ -54,19 +57,7 @@ def train_and_publish(settings, command, started):
 
 
 def publish(settings, data, results, best, models, command):
-    """Writes the folder of the run, checks it in another process, and moves it into place.
-
-    Args:
-        settings: settings of the run.
-        data: its `QuickstartData`.
-        results: list of `Result`.
-        best: the `Result` of the exported model.
-        models: dictionary of method -> its pre-trained `TupeMaskedLM`.
-        command: the command line, for the card.
-
-    Raises:
-        RuntimeError: if the export does not answer as the model does.
-    """
+    """Writes the folder of the run, checks it in another process, and moves it into place."""
     model = models[best.position]
     with replaceable_folder(settings.out) as folder:
         export_encoder(model, folder)
@@ -122,12 +113,7 @@ def report(results, data):
 
 
 def next_steps(settings, data):
-    """Returns what can be done with the folder of a run, in a few lines.
-
-    Args:
-        settings: the `Settings` of the run.
-        data: its `QuickstartData`.
-    """
+    """Returns what can be done with the folder of a run, in a few lines."""
     out, question = shlex.quote(settings.out), _question(settings, data)
     if settings.corpus is None:
         more = "keras-tupe quickstart --corpus my.txt --minutes 20 --out saved_models/mine"
