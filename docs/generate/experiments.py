@@ -4,7 +4,7 @@ import pathlib
 
 from training.command.tables import table
 from training.studies.papers.definition import SCALES, find, names
-from training.studies.papers.plan import hours_text, make_plan, nominal_device
+from training.studies.papers.runs import hours_text, make_plan, nominal_device
 from training.studies.papers.settings import Settings
 
 PAGE = "guides/experiments.md"

@@ -32,13 +32,11 @@ from training.prepare.documents import Documents, read_documents
 from training.presets import checks, load
 from training.pretrain.report import load_run
 from training.pretrain.settings import Settings
-from training.studies.ablation import report, tasks
-from training.studies.ablation import results as ablate_results
-from training.studies.papers import (
-    definition,
-    results,
-)
-from training.studies.papers import plan as experiment_plan
+from training.studies.ablation import tasks
+from training.studies.ablation.report import Methods
+from training.studies.papers import definition
+from training.studies.papers.report import Ours
+from training.studies.papers.settings import preset_facts
 from training.study import folder as folder_of_study
 from training.study.folder import StudyFolder
 
@@ -70,13 +68,12 @@ def _write_ablation(folder):
 
 
 def _read_ablation(folder):
-    out = folder / "ablation"
-    report.as_json(ablate_results.collect(StudyFolder(out, "ablation").results(), "absolute"))
-    folder_of_study.record_of(out)
+    Methods(StudyFolder(folder, "").results(), "absolute").record()
+    folder_of_study.record_of(folder)
 
 
 def _read_experiment_results(folder):
-    return results.collect_results(_ablation_files()[0], folder).headline
+    return Ours(_ablation_files()[0], StudyFolder(folder, "").results()).headline
 
 
 def _read_reports(folder):
@@ -133,7 +130,7 @@ def _all_received(problems):
 
 def _read_experiment(folder):
     from training.machine.cost import TWO_CORES
-    from training.studies.papers.plan import make_plan
+    from training.studies.papers.runs import make_plan
     from training.studies.papers.settings import Settings as ExperimentSettings
 
     experiment = definition.find(str(folder / "nobody.toml"))
@@ -215,7 +212,7 @@ def _preset_settings(folder):
 def _read_preset_settings(folder):
     _, problems = checks.preset_problems(folder, "texts")
     plan = _ablation_files()[0]
-    _all_received(problems + experiment_plan.preset_facts(folder, _grafted(plan.scale))[1])
+    _all_received(problems + preset_facts(folder, _grafted(plan.scale))[1])
 
 
 def _grafted(scale):
@@ -238,9 +235,11 @@ def _write_example(folder):
 
 
 READERS = [
-    Reader("ablation", _write_ablation, _read_ablation, files=("ablation/*",), quick=8),
     Reader(
-        "experiment: results", _write_ablation, _read_experiment_results, ("ablation/*",), quick=8
+        "ablation", _write_ablation, _read_ablation, files=("*/run.json", "study.json"), quick=8
+    ),
+    Reader(
+        "experiment: results", _write_ablation, _read_experiment_results, ("*/run.json",), quick=8
     ),
     Reader("reports of earlier runs", _write_reports, _read_reports, quick=12),
     Reader("compare", _write_runs, _read_runs, quick=12),

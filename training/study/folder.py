@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 
+from keras_tupe import positions
 from keras_tupe._commit import commit
 from keras_tupe._json_file import read_json_object
 from keras_tupe.data import write_json
@@ -143,6 +144,19 @@ def identity_of(run):
     """Returns what the numbers of a `Run` depend on, as JSON gives it back: `shared` and `own`."""
     after = {f"after {one.name}": digest_of(one) for one in run.after}
     return json.loads(json.dumps({"shared": run.shared, "own": {**run.own, **after}}))
+
+
+def method_identity(variant):
+    """Returns what tells methods apart, JSON values; a file counts by its content.
+
+    Args:
+        variant: a `Variant`.
+    """
+    found = {"position": variant.position, "position_options": variant.resolved()}
+    source = positions.source_of(variant.position)
+    if source is not None:
+        found["position_file"] = hashlib.sha256(source).hexdigest()
+    return found
 
 
 def digest_of(run):

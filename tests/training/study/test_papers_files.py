@@ -5,7 +5,7 @@ from training.command.toml_file import read_table
 from training.command.variant import parse
 from training.finetune.glue.protocol import COLUMNS, PROTOCOLS
 from training.studies.papers.definition import SCALES, Experiment, find, names
-from training.studies.papers.results import claims
+from training.studies.papers.report import claims
 
 NAMES = (
     "diet-table2",

@@ -12,20 +12,20 @@ import numpy as np
 
 from keras_tupe import data
 from keras_tupe._json_file import read_json_object
+from keras_tupe.trainer import NonFiniteError
 from training.command.child import Stop
 from training.command.durations import duration
 from training.command.tables import table
-from training.command.variant import label_of
 from training.command.words import words
 from training.machine.cost import TimeLeft, find_device, pretraining
 from training.presets.of_run import preset_at
 from training.pretrain.identity import data_facts
 from training.pretrain.report import load_run
-from training.studies.ablation import objectives, objectives_report, report
-from training.studies.ablation.results import LOSS, collect, loss_name
+from training.pretrain.run import DIVERGED
+from training.pretrain.settings import Settings as PretrainSettings
+from training.studies.ablation import objectives, report
 from training.studies.ablation.tasks import tasks_of
-from training.study.folder import record_of
-from training.study.methods import method_identity
+from training.study.folder import method_identity, record_of
 from training.study.study import Run, RunError, Work
 
 _OBJECTIVES = " of objectives"
@@ -53,17 +53,21 @@ def facts_of(settings, facts, backend):
 
 
 class Ablating(Work):
-    """An ablation, or several of as many objectives at equal FLOPs; see `Work`."""
+    """An ablation, or several of as many objectives at equal FLOPs; see `Work`.
+
+    Args:
+        settings: its `Settings`.
+        further: list of `Task`s besides, for the models of the end, each with its own `folder`.
+    """
 
     tells_early = True
 
-    def __init__(self, settings):
+    def __init__(self, settings, further=()):
         super().__init__(settings)
-        self._objectives = objectives.names_of(settings)
-        if settings.report_only and _OBJECTIVES in str(record_of(settings.out).get("study")):
-            self._objectives = self._objectives or record_of(settings.out).get("objectives", [])
-            self.variety = _OBJECTIVES
-        elif settings.objectives:
+        self._further, self._objectives = further, objectives.names_of(settings)
+        record = record_of(settings.out) if settings.report_only else {}
+        self._objectives = self._objectives or record.get("objectives", [])
+        if self._objectives or str(record.get("study")).endswith(_OBJECTIVES):
             self.variety = _OBJECTIVES
 
     @functools.cached_property
@@ -78,13 +82,12 @@ class Ablating(Work):
 
     @functools.cached_property
     def _tests(self):
-        """List of the tasks, each with what tells it from others."""
-        found = []
-        for name, settings in self._ablations.items():
-            found += [
-                (name, task, task.identity()) for task in tasks_of(settings, self._rows.length)
-            ]
-        return found
+        """List of the tasks, each with its objective and what tells it from others."""
+        return [
+            (name, task, task.identity())
+            for name, settings in self._ablations.items()
+            for task in [*tasks_of(settings, self._rows.length), *self._further]
+        ]
 
     def plan(self, results):
         """Yields for each objective and seed the pre-training of all methods, and their tests."""
@@ -93,8 +96,7 @@ class Ablating(Work):
         valid = data.PreparedRows(self.settings.data, "valid")
         facts, backend = data_facts(self._rows, valid), keras.backend.backend()
         for name, settings in self._ablations.items():
-            some = settings.pretraining(settings.variants[0], 0, settings.out)
-            shared = facts_of(some, facts, backend)
+            shared = facts_of(settings.a_run(), facts, backend)
             for seed in range(settings.seeds):
                 for variant in settings.variants:
                     yield from self._runs(name, settings, variant, seed, shared)
@@ -119,41 +121,32 @@ class Ablating(Work):
         steps = [step for step in run.preset_step_numbers() if step < run.steps]
         there = pathlib.Path(self.settings.out or "", model.name)
         gone = [step for step in steps if not preset_at(there, step).exists()]
-        if gone and there.exists():
+        if gone and preset_at(there).exists():
             raise ValueError(
                 "--preset-steps must be those that the finished runs were trained with. "
                 f"Received: {', '.join(map(str, gone))}, of which {str(there)!r} has no preset"
             )
         for step in (None, *steps):
             for of, task, identity in self._tests:
-                if of == name:
+                if of == name and (step is None or not task.folder):
                     at = folder if step is None else folder / f"step-{step}"
-                    yield Run(
-                        str(at / task.name),
-                        functools.partial(self._test, task, variant, there, step),
-                        {**place, "step": step},
-                        identity,
-                        kind=f"task {task.name}",
-                        after=(model,),
-                        resumes=True,
-                    )
+                    preset = preset_at(there, step)
+                    test = {**place, "step": step, **task.placed(variant)}
+                    yield test_run(at, task, variant, preset, test, identity, model)
 
     def _pretrain(self, settings, variant, seed, folder):
         run = settings.pretraining(variant, seed, folder)
         # a warm-up that is not given would follow the steps
-        _command("training.pretrain", words(run, always=("warmup_steps",)))
-        if not (folder / "preset" / "config.json").is_file():
+        status = command("training.pretrain", words(run, always=("warmup_steps",)))
+        diverged = status != 0 and (folder / DIVERGED).is_file()
+        if not diverged and not (folder / "preset" / "config.json").is_file():
             raise RunError("Its command ended without a preset.")
         shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+        if diverged:
+            raise NonFiniteError(**read_json_object(folder / DIVERGED))
         if variant.file is not None:
             shutil.copyfile(variant.file, folder / "method.py")
         return found_by(folder, variant.label)
-
-    def _test(self, task, variant, model, step, folder):
-        _command(task.module, task.words(preset_at(model, step), folder, variant))
-        if not (folder / "results.json").is_file():
-            raise RunError("Its command ended without results.")
-        return task.read(folder)
 
     def described(self, found):
         """Returns the scores of a run, for a line."""
@@ -173,11 +166,11 @@ class Ablating(Work):
             parts.append(self._plan(settings, asked, missing, tests, results.of(kind)))
         if self.settings.objectives:
             costs = {name: objectives.planned(one) for name, one in self._ablations.items()}
-            parts.append(objectives_report.cost_table(costs))
+            parts.append(objectives.cost_table(costs))
         return "\n\n".join(parts)
 
     def _plan(self, settings, asked, missing, tests, finished):
-        run, rows = settings.pretraining(settings.variants[0], 0, settings.out), self._rows
+        run, rows = settings.a_run(), self._rows
         device, _ = find_device(settings.precision, settings.peak_flops)
         valid = data.PreparedRows(settings.data, "valid")
         batches = math.ceil(len(valid) / run.batch_size)
@@ -211,19 +204,39 @@ class Ablating(Work):
 
     def report(self, results):
         """Returns the report on methods, or on objectives and the methods within each."""
-        baseline = label_of(self.settings.baseline)
-        names = list(dict.fromkeys(run.place.get("objective") for run in results.runs))
-        if names == [None]:
-            return report.report(collect(results, baseline), self.settings)
-        names = [name for name in dict.fromkeys([*self._objectives, *names]) if name in names]
-        return objectives_report.report(results, names, baseline)
+        return report.report(results, self.settings, self._objectives)
 
 
-def _command(module, arguments):
+def test_run(folder, task, variant, preset, place, identity, after):
+    """Returns the `Run` of a task.
+
+    Args:
+        folder: in which its own is.
+        task, identity: the `Task`, and what its `identity` returned.
+        variant: the `Variant` of the model.
+        preset: folder of the model.
+        place: where its scores stand, a dictionary.
+        after: the `Run` of the model, `None` if it was there before.
+    """
+
+    def do(out):
+        command(task.module, task.words(preset, out, variant))
+        if not (out / "results.json").is_file():
+            raise RunError("Its command ended without results.")
+        return task.read(out)
+
+    name = task.folder or task.name
+    run = Run(str(pathlib.Path(folder, name)), do, place, identity, kind=f"task {name}")
+    return dataclasses.replace(run, after=(after,) if after else (), resumes=True)
+
+
+def command(module, arguments):
+    """Runs a command to its end; returns its exit code."""
     with Stop() as stop:
-        stop.run(module, arguments)
+        status = stop.run(module, arguments)
         if stop.received:
             raise KeyboardInterrupt
+    return status
 
 
 def found_by(folder, label):
@@ -234,37 +247,34 @@ def found_by(folder, label):
         label: of its method.
     """
     logs = load_run(folder, label)
-    valid = logs.valid
-    settings = read_json_object(folder / "settings.json")["settings"]
-    if (
-        not valid["step"]
-        or valid["step"][-1] != settings["steps"]
-        or not np.isfinite(valid["valid_loss"]).all()
-    ):
+    valid, steps = logs.valid, [int(step) for step in logs.valid["step"]]
+    record = read_json_object(folder / "settings.json")
+    settings = PretrainSettings(**record["settings"])
+    if not steps or steps[-1] != settings.steps or not np.isfinite(valid["valid_loss"]).all():
         raise ValueError(
             "A finished run has a finite held-out loss at its last step, "
-            f"{settings['steps']}, in valid.csv. Received: {str(folder)!r}"
+            f"{settings.steps}, in valid.csv. Received: {str(folder)!r}"
         )
-    scores = {LOSS: valid["valid_loss"][-1], **logs.numbers()}
-    scores |= {words: 100 * valid[name][-1] for name, words in logs.accuracies.items()}
+    curves = {report.LOSS: valid["valid_loss"]}
+    for name, title in logs.accuracies.items():
+        curves[title] = [100 * value for value in valid[name]]
     for name, output in logs.words.outputs.items():
-        scores[loss_name(output)] = valid[f"{name}_loss"][-1]
-    sizes = read_json_object(folder / "preset" / "config.json")["config"]
+        curves[report.loss_name(output)] = valid[f"{name}_loss"]
+    last = {name: values[-1] for name, values in curves.items()} | logs.numbers()
+    rows = [{"score": name, "value": value} for name, value in last.items()]
+    rows += [
+        {"score": name, "step": step, "value": value}
+        for name, values in curves.items()
+        for step, value in zip(steps, values, strict=True)
+    ]
+    preset = folder / "preset"
+    sizes = read_json_object(preset / "config.json")["config"]
+    options = settings.objective_options()
+    flops = settings.objective_record().step_flops
     return {
-        "scores": [{"score": name, "value": value} for name, value in scores.items()],
-        "steps": [int(step) for step in valid["step"]],
-        "tokens": [int(count) for count in valid["tokens"]],
-        "losses": valid["valid_loss"],
-        "accuracies": [100 * value for value in valid["valid_accuracy"]],
+        "scores": rows,
         "tokens_per_second": logs.typical("tokens_per_second"),
-        "encoder_parameters": read_json_object(folder / "preset" / "metadata.json")[
-            "parameter_count"
-        ],
+        "encoder_parameters": read_json_object(preset / "metadata.json")["parameter_count"],
         "seconds": logs.seconds,
-        "step_flops": objectives.flops_of(settings, sizes, data_length(folder)),
+        "step_flops": flops(sizes, settings.batch_size, record["data"]["length"], options),
     }
-
-
-def data_length(folder):
-    """Returns the tokens of a row that a run was trained on."""
-    return read_json_object(folder / "settings.json")["data"]["length"]
