@@ -34,7 +34,6 @@ class TwoStages(Work):
     def plan(self, results):
         firsts = [self.run("short", self.settings.short, name) for name in self.settings.positions]
         yield from firsts
-        yield from firsts
         found = results.numbers("position", score="short log-likelihood")
         if found:  # asked again when the first stage is done
             best = max(found, key=lambda name: found[name][0])

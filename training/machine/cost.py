@@ -157,23 +157,3 @@ def slower(position, length):
     short, long = positions.get(parse_variant(position).position).relative_step_time
     share = min(max((length - 128) / 384, 0.0), 1.0)
     return short + share * (long - short)
-
-
-class TimeLeft:
-    """How long runs to come will take: as long as those that are finished, on the mean."""
-
-    def __init__(self, guess):
-        self._guess = guess  # seconds of a training, as long as none is finished
-        self.trained, self.tested = [], []  # seconds of whole trainings, of all tests of a model
-
-    def seconds(self, num_trainings, num_tests):
-        """Returns the seconds that so many trainings, and tests of so many models, will take.
-
-        Tests count as nothing until the first are finished.
-        """
-        training = _mean(self.trained or [self._guess])
-        return num_trainings * training + num_tests * _mean(self.tested or [0.0])
-
-
-def _mean(values):
-    return sum(values) / len(values)

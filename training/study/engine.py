@@ -27,18 +27,8 @@ def carry_out(work, name, settings, command):
     A run whose training diverges is a result without a score; one that fails is told, and the
     others go on.
 
-    Args:
-        work: its `Work`.
-        name: of the study.
-        settings: of the study, without problems.
-        command: the command line, for the record.
-
     Returns:
         Names of the runs that failed.
-
-    Raises:
-        ValueError: if the folder cannot be used, or, once the report is written, if it has
-            something wrong.
     """
     if settings.plan:
         runs, missing, results = _asked(work, StudyFolder(settings.out or os.devnull, name))

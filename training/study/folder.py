@@ -60,12 +60,7 @@ class StudyFolder:
         return None
 
     def results(self):
-        """Returns the `Results` of all runs that are there.
-
-        Raises:
-            ValueError: if the record of a run cannot be read, or runs of a kind differ in what
-                they share.
-        """
+        """Returns the `Results` of all runs that are there."""
         found = []
         for folder, folders, files in os.walk(self.out):
             folders.sort()
@@ -85,15 +80,7 @@ class StudyFolder:
         return Finished(folder, **{name: record[name] for name in names})
 
     def check(self, runs, results):
-        """Checks that runs to do, or done, are those that the folder is of.
-
-        Args:
-            runs: list of `Run`.
-            results: the `Results` that are there.
-
-        Raises:
-            ValueError: naming all settings in which a run that is there differs.
-        """
+        """Checks that runs to do, or done, are those that the folder is of."""
         there = {run.name: run for run in results.runs}
         first = {}
         for run in results.runs:
@@ -147,11 +134,7 @@ def identity_of(run):
 
 
 def method_identity(variant):
-    """Returns what tells methods apart, JSON values; a file counts by its content.
-
-    Args:
-        variant: a `Variant`.
-    """
+    """Returns what tells methods apart, JSON values; a file counts by its content."""
     found = {"position": variant.position, "position_options": variant.resolved()}
     source = positions.source_of(variant.position)
     if source is not None:

@@ -20,14 +20,7 @@ def styles_of(names):
 
 
 def panels(count, size, title, **options):
-    """Returns a figure and its first `count` axes, at most three in a row.
-
-    Args:
-        count: number of panels.
-        size: width and height of one, inches.
-        title: of the figure.
-        **options: of `Figure.subplots`.
-    """
+    """Returns a figure and its first `count` axes, at most three in a row."""
     from matplotlib.figure import Figure  # not on every machine that trains
 
     columns = min(COLUMNS, count)
@@ -43,15 +36,7 @@ def panels(count, size, title, **options):
 
 
 def draw(path, title, drawn, size, **options):
-    """Draws panels, and below them the names of the colors that are in any.
-
-    Args:
-        path: PNG file to write.
-        title: above all.
-        drawn: list of functions of the axes of a panel.
-        size: width and height of one, inches.
-        **options: of `Figure.subplots`.
-    """
+    """Draws panels, and below them the names of the colors that are in any."""
     from training.command.pictures import save
 
     figure, axes = panels(len(drawn), size, title, **options)
@@ -69,17 +54,7 @@ def draw(path, title, drawn, size, **options):
 
 
 def curves(title, found, styles, across, unit, base=None, log=False, late=0.0):
-    """Returns a panel of curves: the mean over seeds, and a band from the lowest to the highest.
-
-    Args:
-        title: of the panel.
-        found: dictionary: name -> seed -> place, ascending -> number.
-        styles: what `styles_of` returned.
-        across, unit: what the axes are.
-        base: a name whose last value is a line across; `None` for none.
-        log: whether the upright axis is logarithmic.
-        late: share of the places before which numbers need not be inside of the picture.
-    """
+    """Returns a panel of curves: the mean over seeds, and a band from the lowest to the highest."""
 
     def fill(axes):
         seen, last = [], {}
@@ -94,8 +69,8 @@ def curves(title, found, styles, across, unit, base=None, log=False, late=0.0):
             ends = [[end(values) for values in columns] for end in (min, max)]
             if any(len(values) > 1 for values in columns):
                 axes.fill_between(places, *ends, color=styles[name]["color"], alpha=0.15, lw=0)
-            seen += [x for p, *two in zip(places, *ends, strict=True) for x in two
-                     if p >= late * places[-1]]  # fmt: skip
+            first = next(n for n, place in enumerate(places) if place >= late * places[-1])
+            seen += [*ends[0][first:], *ends[1][first:]]
         if late and seen:
             room = 0.04 * np.ptp(seen) or 0.1
             axes.set_ylim(min(seen) - room, max(seen) + room)
@@ -115,15 +90,7 @@ def curves(title, found, styles, across, unit, base=None, log=False, late=0.0):
 
 
 def dots(title, found, styles, unit, line=None):
-    """Returns a panel of dots, one for each seed, with mean and interval; a line for each row.
-
-    Args:
-        title: of the panel.
-        found: dictionary: row -> name -> `Summary`. A row without a name has none in it.
-        styles: what `styles_of` returned.
-        unit: of the numbers.
-        line: a number that is marked; `None` for none.
-    """
+    """Returns a panel of dots, one for each seed, with mean and interval; a line for each row."""
     rows, is_named = list(found), any([*one] != [row] for row, one in found.items())
 
     def fill(axes):
@@ -162,15 +129,7 @@ def dots(title, found, styles, unit, line=None):
 
 
 def draw_scores(path, title, comparison, scores, rows=None):
-    """Draws a panel of dots for each score, with a row for each name, or group of names.
-
-    Args:
-        path: PNG file to write.
-        title: of the picture.
-        comparison: a `Comparison`.
-        scores: list of `Score`s.
-        rows: names in the order of the rows; as in the comparison by default.
-    """
+    """Draws a panel of dots for each score, with a row for each name, or group of names."""
     styles, drawn = styles_of(comparison.names), []
     for score in scores:
         found, line = comparison.summaries(score), None

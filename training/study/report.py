@@ -6,6 +6,7 @@ import math
 
 from training.command.durations import duration
 from training.command.tables import table
+from training.machine.cost import Cost
 from training.study.pictures import draw_scores
 from training.study.results import LEVEL, Comparison, summarize
 from training.study.study import Report
@@ -34,12 +35,7 @@ def machine_words(machine):
 
 
 def origin_of(results, command):
-    """Returns paragraphs on where the runs come from, and on those that have no score.
-
-    Args:
-        results: a `Results`.
-        command: the command line.
-    """
+    """Returns paragraphs on where the runs come from, and on those that have no score."""
     parts = [
         f"Command: `{command}`",
         f"Commit of the runs: {', '.join(results.commits)}. {machine_words(results.machine)} "
@@ -56,6 +52,29 @@ def origin_of(results, command):
 def bullets(sentences):
     """Returns a list in Markdown."""
     return "\n".join(f"- {sentence}" for sentence in sentences)
+
+
+def cost_words(parts, device):
+    """Returns what is to be done as a table, and how its hours are reckoned."""
+    if len(parts) > 1:
+        parts = {**parts, "all": sum(parts.values(), Cost())}
+    rows = [
+        [name, f"{cost.runs:,}", f"{cost.tokens:.3g}", f"{cost.flops:.3g}", hours_text(cost)]
+        for name, cost in parts.items()
+    ]
+    return (
+        f"{table(['work', 'runs', 'tokens', 'FLOPs', 'hours'], rows)}\n\n"
+        f"Hours: on {device.name}, at {device.utilisation:.0%} of {device.peak_flops / 1e12:.3g} "
+        f"TFLOP/s, at least {1000 * device.step_seconds:g} ms a step, and "
+        f"{device.start_seconds:.0f} s to start a run of fine-tuning, twice that for pre-training; "
+        "an estimate. FLOPs: of the model, evaluation included."
+    )
+
+
+def hours_text(cost):
+    """Returns the hours of a `Cost`, in two digits where they are few."""
+    hours = cost.seconds / 3600
+    return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
 
 
 # === Cells ===
@@ -86,12 +105,7 @@ def spread(found, form):
 
 
 def note_on_comparisons(count, what):
-    """Returns a note on the p-values of a table with more than one, in a list, or an empty one.
-
-    Args:
-        count: number of comparisons in the table.
-        what: what is compared, "method".
-    """
+    """Returns a note on the p-values of a table with more than one, in a list, or an empty one."""
     if count < 2:
         return []
     chance = 1 - (1 - LEVEL) ** count
@@ -107,10 +121,6 @@ def note_on_comparisons(count, what):
 
 def compared(found, score):
     """Returns the table of a score, the best first, and what the seeds tell of each difference.
-
-    Args:
-        found: a `Comparison`.
-        score: a `Score`.
 
     Returns:
         List of texts.
@@ -146,15 +156,8 @@ def along(found, score, axis="step", words="{:,} steps"):
     """Returns the table of a score along a key of its rows, differences at each place in brackets.
 
     Places are put together, and their mean is shown, where there are more than eight.
-
-    Args:
-        found: a `Comparison`.
-        score: a `Score`.
-        axis: the key.
-        words: form of a place in the header.
     """
-    curves = found.curves(score, axis)
-    places = sorted({x for seeds in curves.values() for curve in seeds.values() for x in curve})
+    curves, places = found.curves(score, axis), found.places(score, axis)
     ends = places
     if len(places) > _MOST_COLUMNS:
         ends = [places[-1] * (n + 1) / _MOST_COLUMNS for n in range(_MOST_COLUMNS)]
@@ -174,9 +177,11 @@ def along(found, score, axis="step", words="{:,} steps"):
         header.append(words.format(end) if ends is places else f"to {words.format(round(end))}")
         for name, row in cells.items():
             row.append(_cell(summaries.get(name), score.form))
-    rows = [[name, *row, *([str(shares.get(name, "-"))] if shares else [])]
-            for name, row in cells.items()]  # fmt: skip
-    return table([*header, *(["share of the steps"] if shares else [])], rows)
+    if shares:
+        header.append("share of the steps")
+        for name, row in cells.items():
+            row.append(str(shares.get(name, "-")))
+    return table(header, [[name, *row] for name, row in cells.items()])
 
 
 def _cell(summary, form):
@@ -213,12 +218,7 @@ def most_differences(found, scores):
 
 
 def usual_report(work, results):
-    """Returns the `Report` of a study that says nothing else: a table and a panel of each score.
-
-    Args:
-        work: a `Work`.
-        results: a `Results`.
-    """
+    """Returns the `Report` of a study that says nothing else: a table and a panel of each score."""
     scores, names = work.scores(results), Comparison(results, work.by, None).names
     baseline = names[0] if work.baseline is None and names else work.baseline
     found = Comparison(results, work.by, baseline)

@@ -392,6 +392,11 @@ class Comparison:
             for name, seeds in found.items()
         }
 
+    def places(self, score, axis="step"):
+        """Returns the places of the `curves` of a score, ascending."""
+        curves = self.curves(score, axis).values()
+        return sorted({place for seeds in curves for curve in seeds.values() for place in curve})
+
     def shares(self, score):
         """Returns after what share of the steps runs have the score that the baseline ends with.
 
@@ -402,7 +407,7 @@ class Comparison:
             Dictionary: name -> `Shares`, see `shares_to_baseline`.
         """
         curves, sign = self.curves(score), 1 if score.lower else -1
-        steps = {step for seeds in curves.values() for one in seeds.values() for step in one}
+        steps = set(self.places(score))
         if len(steps) < 2:
             return {}
         lines = {

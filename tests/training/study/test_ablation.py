@@ -141,7 +141,7 @@ def whole(rows, tmp_path_factory):
     """An undisturbed ablation."""
     out = tmp_path_factory.mktemp("whole") / "ablation"
     told = whole_run(*words(rows, out))
-    assert re.search(r"4 \(2 methods, 2 seeds\), 4 to train", told)
+    assert re.search(r"\| pretrain \| 4 ", told)
     assert "epochs of the rows" in told
     assert "run 4 of 4, bert_r.max_distance=16/seed-1/pretrain" in told
     return out
@@ -224,10 +224,10 @@ def test_a_killed_ablation_leaves_no_process_and_ends_with_the_same_table(rows, 
     process.communicate()
 
     told = whole_run(*arguments)
-    assert "4 (2 methods, 2 seeds), 1 to train" in told
+    assert "3 of 4 runs are there already" in told
     assert_same_ablation(out, whole)
     told = whole_run(*arguments)  # nothing to do
-    assert "to train" not in told
+    assert "4 of 4 runs are there already" in told
     assert_same_ablation(out, whole)
 
 
@@ -235,9 +235,9 @@ def test_a_killed_ablation_leaves_no_process_and_ends_with_the_same_table(rows, 
 def test_methods_and_seeds_are_added(rows, whole, tmp_path):
     out = tmp_path / "ablation"
     told = whole_run(*words(rows, out, seeds=1))
-    assert "2 (2 methods, 1 seed), 2 to train" in told
+    assert "| pretrain | 2 " in told
     told = whole_run(*words(rows, out))
-    assert "4 (2 methods, 2 seeds), 2 to train" in told
+    assert "2 of 4 runs are there already" in told
     assert_same_ablation(out, whole)
 
 

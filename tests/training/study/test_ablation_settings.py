@@ -7,6 +7,7 @@ import pretrain_cases
 import pytest
 from ablation_cases import Study
 from commands import refusal
+from run_cases import cells
 
 from keras_tupe import data, positions
 from keras_tupe.positions import absolute
@@ -16,7 +17,7 @@ from training.command.words import words as words_of
 from training.finetune.glue.protocol import PROTOCOLS
 from training.finetune.tasks.glue import Settings as Glue
 from training.machine import cost as machine_cost
-from training.machine.cost import Device, TimeLeft, training
+from training.machine.cost import Device, training
 from training.pretrain import settings as pretrain_settings
 from training.studies.ablation import runs as runs_of_ablation
 from training.studies.ablation.objectives import ablations, of_objective, planned
@@ -190,9 +191,6 @@ def test_the_cost_of_a_run_is_counted(rows):
     blocks = 2 * (6 * tokens * 4 * m * m + 12 * tokens * 16 * m)
     blocks += 6 * (tokens + slots) * 2 * m * f  # the last one's feed-forward network at the slots
     assert math.isclose(cost.flops, 100 * (blocks + 6 * slots * m * (m + vocabulary)))
-    left = TimeLeft(60.0)
-    left.trained += [40.0, 100.0, 70.0]
-    assert left.seconds(5, 5) == 350.0
 
 
 def plan_of(rows, *words):
@@ -206,10 +204,11 @@ def test_the_plan_counts_the_start_and_the_end_of_every_run(rows, tmp_path, monk
     device = Device("one", 1e15, 1.0, 0.0, 44.0)  # the steps take no time
     monkeypatch.setattr(runs_of_ablation, "find_device", lambda *_: (device, {}))
     _, table = plan_of(rows, "--out", tmp_path / "out")
-    assert "2 (2 methods, 1 seed), 2 to train" in table
-    assert "12,800 (" in table
-    assert "about 3 min (a guess" in table  # two runs of 88 s
-    assert "88 s to start and end a run" in table
+    (row,) = cells(table)[1:]
+    assert row == ["pretrain", "2", "2.56e+04", row[3], "0.049"]  # two runs of 88 s
+    assert "44 s to start a run of fine-tuning, twice that for pre-training" in table
+    assert "pretrain: 100 steps, " in table
+    assert "epochs of the rows" in table
 
 
 def test_a_busy_machine_takes_longer_to_start(monkeypatch):

@@ -43,11 +43,7 @@ class RunCost:
 
 
 def cost_table(costs):
-    """Returns what a run of each objective costs, as a table.
-
-    Args:
-        costs: dictionary: name of an objective -> `RunCost`, that to compare with first.
-    """
+    """Returns what a run of each objective costs, as a table."""
     header = ["objective", "steps", "tokens", "FLOPs of a step", "FLOPs of a run", "of the first's"]
     is_timed = any(cost.seconds is not None for cost in costs.values())
     header += ["time of training"] * is_timed
@@ -73,9 +69,6 @@ def ablations(settings):
 
     rounded, see `keras_tupe.trainer.step_flops`; warm-up and
     the steps between validations keep their share of the steps.
-
-    Args:
-        settings: a `Settings` of `training.studies.ablation` with `objectives`.
 
     Returns:
         Dictionary: name of the objective -> `Settings` without `objectives`.

@@ -63,8 +63,8 @@ class Methods:
         self.own = [score for score in own if score.name in names]
         self.tasks = [Score(name, "percent", ".2f") for name in names if name not in known]
         self.has_positions = BY_POSITION.name in names
-        self.trained_length = next((run.found.get("trained_length") for run in runs
-                                    if run.found.get("trained_length")), "?")  # fmt: skip
+        lengths = [length for run in runs if (length := run.found.get("trained_length"))]
+        self.trained_length = lengths[0] if lengths else "?"
 
     @property
     def scores(self):
@@ -74,13 +74,7 @@ class Methods:
     @property
     def on_the_way(self):
         """The `Score`s of tasks that presets on the way have too."""
-        curves = {score: self.found.curves(score).values() for score in self.tasks}
-        return [
-            score
-            for score, seeds in curves.items()
-            if {step for one in seeds for curve in one.values() for step in curve}
-            - {self.found.last}
-        ]
+        return [score for score in self.tasks if len(self.found.places(score)) > 1]
 
     @property
     def order(self):
@@ -159,7 +153,7 @@ class Methods:
 
     def record(self):
         """Returns everything that is known, a dictionary for JSON."""
-        found, loss = self.found, self.own[0]
+        found = self.found
         trained = [run for run in self.trained if DIVERGED not in run.found]
         return {
             "baseline": found.baseline,
@@ -172,64 +166,58 @@ class Methods:
                 run.place["position"]: run.found["encoder_parameters"] for run in trained
             },
             "scores": found.record(self.scores),
-            "share_of_steps_to_baseline": _records(found.shares(loss)),
+            "share_of_steps_to_baseline": _records(found.shares(self.own[0])),
             "over_steps": {
                 score.name: {
                     "steps": {
                         step: _records(found.summaries(score, step)[None])
-                        for step in sorted({step for seeds in found.curves(score).values()
-                                            for one in seeds.values() for step in one})
+                        for step in found.places(score)
                     },
                     "share_of_steps_to_baseline": _records(found.shares(score)),
                 }
                 for score in self.on_the_way
             },
-        }  # fmt: skip
+        }
 
-    def pictures(self):
+    def pictures(self, first="study.png"):
         """Returns a dictionary: name of a picture -> function of the path to write to."""
-        styles, found = pictures.styles_of(self.found.names), self.found
-        drawn = {"study.png": self._draw}
+        found, styles = self.found, pictures.styles_of(self.found.names)
+        drawn = {first: self._draw}
         if self.tasks:
-            drawn["tasks.png"] = functools.partial(
-                pictures.draw_scores, title="Scores in tasks, methods by held-out loss",
-                comparison=found, scores=self.tasks, rows=self.order,
-            )  # fmt: skip
+            title = "Scores in tasks, methods by held-out loss"
+            tasks = (title, found, self.tasks, self.order)
+            drawn["tasks.png"] = lambda path: pictures.draw_scores(path, *tasks)
         if self.has_positions:
+            curves = found.curves(BY_POSITION, BEFORE)
+            across = "tokens that a prediction is made from, at most"
             title = f"rows of training: {self.trained_length} tokens"
-            by_position = pictures.curves(
-                title, found.curves(BY_POSITION, BEFORE), styles, log=True, unit="perplexity",
-                across="tokens that a prediction is made from, at most",
-            )  # fmt: skip
-            drawn["positions.png"] = functools.partial(
-                pictures.draw, title="Held-out perplexity by position", drawn=[by_position],
-                size=(8.5, 4.8),
-            )  # fmt: skip
-        if on_the_way := self.on_the_way:
+            panel = pictures.curves(title, curves, styles, across, "perplexity", log=True)
+            position = ("Held-out perplexity by position", [panel], (8.5, 4.8))
+            drawn["positions.png"] = lambda path: pictures.draw(path, *position)
+        if self.on_the_way:
             panels = [
-                pictures.curves(score.name, found.curves(score), styles, across="steps",
-                                unit=score.unit, base=found.baseline)
-                for score in on_the_way
-            ]  # fmt: skip
-            drawn["steps.png"] = functools.partial(
-                pictures.draw, title="Scores of the presets on the way\nBand: lowest to highest "
-                f"seed. Black: {found.baseline} at the end", drawn=panels, size=(4.6, 3.4),
-            )  # fmt: skip
+                pictures.curves(
+                    score.name, found.curves(score), styles, "steps", score.unit, found.baseline
+                )
+                for score in self.on_the_way
+            ]
+            title = "Scores of the presets on the way\nBand: lowest to highest seed. Black: "
+            steps = (f"{title}{found.baseline} at the end", panels, (4.6, 3.4))
+            drawn["steps.png"] = lambda path: pictures.draw(path, *steps)
         return drawn
 
     def _draw(self, path):
         """Draws held-out loss over training, and the loss less the baseline's at the end."""
-        loss, styles = self.own[0], pictures.styles_of(self.found.names)
+        loss, baseline = self.own[0], self.found.baseline
+        styles = pictures.styles_of(self.found.names)
         curves = self.found.curves(loss)
         curves = {name: curves[name] for name in self.order if name in curves}
-        pairs = pictures.differences(self.found.summaries(loss)[None], self.found.baseline)
+        pairs = pictures.differences(self.found.summaries(loss)[None], baseline)
         pairs = {name: {name: pairs[name]} for name in self.order if name in pairs}
-        predictions = self.objective.predictions.replace(" ", "-")
-        left = pictures.curves(
-            "mean of the seeds, band: lowest to highest", curves, styles, "steps of training",
-            f"held-out {predictions} loss (nats)", late=0.15,
-        )  # fmt: skip
-        title = f"at the end: less {self.found.baseline}'s, by seed"
+        unit = f"held-out {self.objective.predictions.replace(' ', '-')} loss (nats)"
+        title = "mean of the seeds, band: lowest to highest"
+        left = pictures.curves(title, curves, styles, "steps of training", unit, late=0.15)
+        title = f"at the end: less {baseline}'s, by seed"
         right = pictures.dots(title, pairs, styles, "nats; left is better", 0.0)
         size = (6.3, max(4.2, 1.4 + 0.36 * len(curves)))
         pictures.draw(path, "Held-out loss", [left, right], size)
@@ -254,16 +242,7 @@ def _check_sizes(runs):
 
 
 def report(results, settings, objectives):
-    """Returns the `Report` of an ablation, or of several objectives.
-
-    Args:
-        results: `Results` of the study.
-        settings: of the study.
-        objectives: names that were asked for, that to compare with first; none for one ablation.
-
-    Raises:
-        ValueError: if a baseline that is asked for is not there.
-    """
+    """Returns the `Report` of an ablation, or of several objectives."""
     baseline = label_of(settings.baseline)
     there = list(dict.fromkeys(run.place.get("objective") for run in results.runs))
     if there == [None]:

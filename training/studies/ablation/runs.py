@@ -14,10 +14,8 @@ from keras_tupe import data
 from keras_tupe._json_file import read_json_object
 from keras_tupe.trainer import NonFiniteError
 from training.command.child import Stop
-from training.command.durations import duration
-from training.command.tables import table
 from training.command.words import words
-from training.machine.cost import TimeLeft, find_device, pretraining
+from training.machine.cost import Cost, find_device, pretraining
 from training.presets.of_run import preset_at
 from training.pretrain.identity import data_facts
 from training.pretrain.report import load_run
@@ -26,6 +24,7 @@ from training.pretrain.settings import Settings as PretrainSettings
 from training.studies.ablation import objectives, report
 from training.studies.ablation.tasks import tasks_of
 from training.study.folder import method_identity, record_of
+from training.study.report import cost_words
 from training.study.study import Run, RunError, Work
 
 _OBJECTIVES = " of objectives"
@@ -37,11 +36,6 @@ def facts_of(settings, facts, backend):
 
     These are the settings that change what is learned, how often it is validated, the rows
     and the backend.
-
-    Args:
-        settings: a `Settings` of `training.pretrain`.
-        facts: dictionary that tells the rows apart, as in the record of a run.
-        backend: name of Keras's backend.
     """
     # whatever the method, as its own settings are compared apart
     settings = dataclasses.replace(
@@ -154,53 +148,29 @@ class Ablating(Work):
         return ", ".join(f"{row['score']} {row['value']:.4g}" for row in rows[:2])
 
     def estimate(self, runs, todo, results):
-        """Returns what is about to be done, as a table, and for objectives what a run costs."""
+        """Returns what is about to be done, and for objectives what a run costs."""
         if not runs:
             return ""
-        parts = []
+        parts, words = {}, []
         for name, settings in self._ablations.items():
-            kind = f"pretrain {name}".strip()
-            asked, missing = ([r for r in one if r.kind == kind] for one in (runs, todo))
-            tests = sum(r.kind.startswith("task") for r in todo) if self._tests else None
-            parts += [f"Objective {name}:"] if name else []
-            parts.append(self._plan(settings, asked, missing, tests, results.of(kind)))
+            run, kind = settings.a_run(), f"pretrain {name}".strip()
+            device, _ = find_device(settings.precision, settings.peak_flops)
+            valid = data.PreparedRows(settings.data, "valid")
+            batches = math.ceil(len(valid) / run.batch_size)
+            looks = min(run.valid_batches or batches, batches)
+            known = dataclasses.replace(run, valid_batches=looks)
+            sizes = (self._rows.length, self._rows.vocabulary.size)
+            for one in (one for one in todo if one.kind == kind):
+                cost = pretraining(known, *sizes, one.place["position"], device)
+                parts[kind] = parts.get(kind, Cost()) + cost
+            seen = run.steps * run.batch_size / len(self._rows)
+            words.append(f"{kind}: {run.steps:,} steps, {seen:.3g} epochs of the rows.")
+        tests = sum(run.kind.startswith("task") for run in todo)
+        words += [f"{tests} tests of models, whose time is known after the first."] * bool(tests)
         if self.settings.objectives:
             costs = {name: objectives.planned(one) for name, one in self._ablations.items()}
-            parts.append(objectives.cost_table(costs))
-        return "\n\n".join(parts)
-
-    def _plan(self, settings, asked, missing, tests, finished):
-        run, rows = settings.a_run(), self._rows
-        device, _ = find_device(settings.precision, settings.peak_flops)
-        valid = data.PreparedRows(settings.data, "valid")
-        batches = math.ceil(len(valid) / run.batch_size)
-        known = dataclasses.replace(run, valid_batches=min(run.valid_batches or batches, batches))
-        costs = [
-            pretraining(known, rows.length, rows.vocabulary.size, variant.label, device)
-            for variant in settings.variants
-        ]
-        left = TimeLeft(sum(cost.seconds for cost in costs) / len(costs))
-        left.trained += [one.found["seconds"] + device.start_seconds for one in finished]
-        basis = (
-            "as long as the finished ones took"
-            if left.trained
-            else f"a guess, of the device's {device.peak_flops / 1e12:.3g} TFLOP/s in matrix "
-            f"products and {2 * device.start_seconds:.0f} s to start and end a run"
-        )
-        counts = {"method": len(settings.variants), "seed": settings.seeds}
-        counts = ", ".join(f"{n} {what}{'s' * (n != 1)}" for what, n in counts.items())
-        epochs = run.steps * run.batch_size / len(rows)
-        time = f"about {duration(left.seconds(len(missing), 0))} ({basis})"
-        rows = [
-            ["runs", f"{len(asked)} ({counts}), {len(missing)} to train"],
-            ["steps of a run", f"{run.steps:,}"],
-            ["tokens of a run", f"{costs[0].tokens:,} ({epochs:.3g} epochs of the rows)"],
-            ["FLOPs of a run", f"{costs[0].flops:.3g}"],
-            ["FLOPs to do", f"{costs[0].flops * len(missing):.3g}"],
-            ["time of training", time if missing else "none"],
-            ["tests", "none" if tests is None else f"{tests} to do, known after the first"],
-        ]
-        return table(["what", "how much"], rows)
+            words.append(objectives.cost_table(costs))
+        return "\n\n".join([cost_words(parts, device), *words] if parts else words)
 
     def report(self, results):
         """Returns the report on methods, or on objectives and the methods within each."""
@@ -208,16 +178,7 @@ class Ablating(Work):
 
 
 def test_run(folder, task, variant, preset, place, identity, after):
-    """Returns the `Run` of a task.
-
-    Args:
-        folder: in which its own is.
-        task, identity: the `Task`, and what its `identity` returned.
-        variant: the `Variant` of the model.
-        preset: folder of the model.
-        place: where its scores stand, a dictionary.
-        after: the `Run` of the model, `None` if it was there before.
-    """
+    """Returns the `Run` of a task."""
 
     def do(out):
         command(task.module, task.words(preset, out, variant))
@@ -240,12 +201,7 @@ def command(module, arguments):
 
 
 def found_by(folder, label):
-    """Returns what a run of pre-training found, of the files that it wrote.
-
-    Args:
-        folder: of the run.
-        label: of its method.
-    """
+    """Returns what a run of pre-training found, of the files that it wrote."""
     logs = load_run(folder, label)
     valid, steps = logs.valid, [int(step) for step in logs.valid["step"]]
     record = read_json_object(folder / "settings.json")

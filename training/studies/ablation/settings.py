@@ -128,11 +128,6 @@ class Settings(_Shared, StudyOptions):
 
         Where neither command line nor file say otherwise, the warm-up is the share of the steps
         that it is in the defaults of `training.pretrain`, and there are `CURVE_POINTS` validations.
-
-        Args:
-            variant: a `Variant`.
-            seed: an integer >= 0.
-            out: folder of the run.
         """
         values = {name: getattr(self, name) for name in _PASSED_ON}
         if "warmup_steps" not in self.given:

@@ -196,14 +196,7 @@ class Task:
         return json.loads(json.dumps(found, default=_plain))
 
     def read(self, folder):
-        """Returns what it found, a dictionary: `scores`, and what must be equal for all models.
-
-        Args:
-            folder: where its command wrote.
-
-        Raises:
-            ValueError: if its results are not what it wrote.
-        """
+        """Returns what it found, a dictionary: `scores`, and what must be equal for all models."""
         path = pathlib.Path(folder) / RESULTS
         try:
             results = read_json_object(path)
@@ -234,13 +227,7 @@ def _size(results):
 
 
 def tasks_of(settings, length=None):
-    """Returns the `Task`s that a `Settings` of an ablation asks for.
-
-    Args:
-        settings: the `Settings`.
-        length: tokens of a row of pre-training, `None` if not known yet. GLUE gets no more than
-            that of any method: those without a limit would else read longer texts than the others.
-    """
+    """Returns the `Task`s that a `Settings` of an ablation asks for."""
     found = []
     for name, kind in KINDS.items():
         if getattr(settings, kind.switch):

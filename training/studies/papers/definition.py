@@ -374,12 +374,7 @@ def names():
 
 
 def find(name):
-    """Returns the `Experiment` of a name, or of the path of a `.toml` file.
-
-    Raises:
-        ValueError: if there is none of this name (the nearest one is suggested), or its file has
-            mistakes: all of them, one in a line.
-    """
+    """Returns the `Experiment` of a name, or of the path of a `.toml` file."""
     path = FOLDER / f"{name}.toml"
     if name not in names():
         path = pathlib.Path(name)

@@ -58,13 +58,7 @@ class Ours:
 
 
 def report(plan, results, overrides):
-    """Returns the `Report` of an experiment.
-
-    Args:
-        plan: the `Plan` that was carried out.
-        results: the `Results` of its runs.
-        overrides: what the command line changed in the scale, a dictionary.
-    """
+    """Returns the `Report` of an experiment."""
     experiment, scale, ours = plan.experiment, plan.scale, Ours(plan, results)
     title = f"{experiment.name}, scale {scale.name}"
     if ours.headline is None:
@@ -99,8 +93,7 @@ def report(plan, results, overrides):
     if ours.methods is not None:
         parts += ["## Our models", ours.methods.words()]
         parts += [f"#{x}" if x.startswith("## ") else x for x in ours.methods.parts()]
-        drawn |= {name.replace("study", "curves"): draw
-                  for name, draw in ours.methods.pictures().items()}  # fmt: skip
+        drawn |= ours.methods.pictures("curves.png")
     numbers = {
         "overrides": overrides,
         "experiment": experiment.name,
@@ -129,13 +122,7 @@ def report(plan, results, overrides):
 
 
 def differs(plan, ours, overrides):
-    """Returns sentences: what is not as in the paper, by the definition and by what was run.
-
-    Args:
-        plan: a `Plan`.
-        ours: what `Ours` is of it.
-        overrides: dictionary of what the command line changed in the scale.
-    """
+    """Returns sentences: what is not as in the paper, by the definition and by what was run."""
     found = list(plan.scale.differs)
     found += [
         f"The command line asked for {name.replace('_', ' ')} {value}, which is not this scale's."
@@ -188,9 +175,6 @@ def _title(score, scale):
 def claims(experiment):
     """Returns what the papers report of the same question.
 
-    Args:
-        experiment: an `Experiment` with a `disagreement`.
-
     Returns:
         List of dictionaries with `who`, `against`, `source`, `row`, `baseline`, `column` and
         `difference`, which is our subtraction of two cells.
@@ -207,10 +191,6 @@ def claims(experiment):
 
 def verdict(experiment, ours):
     """Returns what our differences say of the claims, with their intervals.
-
-    Args:
-        experiment: an `Experiment` with a `disagreement`.
-        ours: its `Ours`.
 
     Returns:
         List of dictionaries `position`, `baseline`, `score`, `mean`, `low`, `high`, `count` and

@@ -7,7 +7,6 @@ import shlex
 
 from keras_tupe import data, positions
 from training.command.settings import read
-from training.command.tables import table
 from training.command.variant import parse
 from training.command.words import option_words
 from training.finetune.cost import glue_cost, squad_cost
@@ -21,6 +20,7 @@ from training.studies.ablation.tasks import Task
 from training.studies.papers import report
 from training.studies.papers.definition import ROWS_AND_SEEDS, find
 from training.studies.papers.settings import missing, preset_facts
+from training.study.report import cost_words
 from training.study.study import Run, RunError, Work
 
 GRAFTED = "grafted"
@@ -51,19 +51,10 @@ class Plan:
 
     def __str__(self):
         """The plan in words and a table."""
-        scale, device = self.scale, self.device
-        rows = [[name, *_cells(cost)] for name, cost in self.parts.items()]
-        rows += [["all", *_cells(self.cost)]] if len(rows) > 1 else []
-        parts = [
-            f"{self.experiment.name}, scale {scale.name}: {self.experiment.question}",
-            table(["work", "runs", "tokens", "FLOPs", "hours"], rows),
-            f"Hours: on {device.name}, at {device.utilisation:.0%} of "
-            f"{device.peak_flops / 1e12:.3g} TFLOP/s, at least {1000 * device.step_seconds:g} ms a "
-            f"step, and {device.start_seconds:.0f} s to start a run of fine-tuning, twice that for "
-            "pre-training; an estimate. FLOPs: of the model, evaluation included.",
-        ]
+        told = f"{self.experiment.name}, scale {self.scale.name}: {self.experiment.question}"
+        parts = [told, cost_words(self.parts, self.device)]
         if self.rows:
-            seen = scale.pretrain.steps * scale.pretrain.batch_size / self.rows
+            seen = self.scale.pretrain.steps * self.scale.pretrain.batch_size / self.rows
             parts.append(f"Each pre-training sees the {self.rows:,} rows {seen:.3g} times.")
         return "\n\n".join(parts)
 
@@ -74,13 +65,7 @@ def nominal_device(scale):
 
 
 def make_plan(experiment, settings, device):
-    """Returns the `Plan` of an experiment; where data is not given, for what the scale assumes.
-
-    Args:
-        experiment: an `Experiment`.
-        settings: a `Settings` of `training.studies.papers`, with a scale that the experiment has.
-        device: the `Device` that the time is for.
-    """
+    """Returns the `Plan` of an experiment; where data is not given, for what the scale assumes."""
     scale = changed(experiment.scales[settings.scale], settings)
     pretrain, glue, squad, count, parts = scale.pretrain, scale.glue, scale.squad, None, {}
     if pretrain is None:
@@ -109,16 +94,6 @@ def make_plan(experiment, settings, device):
     return Plan(experiment, scale, device, count, parts)
 
 
-def _cells(cost):
-    return [f"{cost.runs:,}", f"{cost.tokens:.3g}", f"{cost.flops:.3g}", hours_text(cost)]
-
-
-def hours_text(cost):
-    """Returns the hours of a `Cost`, in two digits where they are few."""
-    hours = cost.seconds / 3600
-    return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
-
-
 def changed(scale, settings):
     """Returns a scale with what the command line changes; the warm-up remains the same share."""
     pretrain, glue = scale.pretrain, scale.glue
@@ -137,12 +112,7 @@ def changed(scale, settings):
 
 
 def ablation_words(scale, settings):
-    """Returns the options of the ablation that pre-trains the models of a scale, and tests them.
-
-    Args:
-        scale: a `Scale` that pre-trains.
-        settings: a `Settings` of `training.studies.papers`.
-    """
+    """Returns the options of the ablation that pre-trains the models of a scale, and tests them."""
     pretrain, machine = scale.pretrain, machine_of(scale, settings)
     points = pretrain.steps // CURVE_POINTS
     values = {"positions": scale.positions, "baseline": scale.positions[0]}

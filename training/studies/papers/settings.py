@@ -218,10 +218,6 @@ def _glue_problems(folder, tasks):
 def preset_facts(folder, scale):
     """Returns the sizes of a preset that is to get another method, and what is wrong with it.
 
-    Args:
-        folder: the preset, or `None`: then the sizes are as the scale assumes them.
-        scale: a `Scale` with a `preset`.
-
     Returns:
         Name of a size, or a dictionary with `num_layers`, `hidden_dim` and `intermediate_dim`; and
         a list of sentences.
