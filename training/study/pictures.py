@@ -60,6 +60,8 @@ def curves(title, found, styles, across, unit, base=None, log=False, late=0.0):
         seen, last = [], {}
         for name, seeds in found.items():
             places = sorted({place for curve in seeds.values() for place in curve})
+            if not places:
+                continue
             columns = [[curve[x] for curve in seeds.values() if x in curve] for x in places]
             means = [np.mean(values) for values in columns]
             last[name] = means[-1]
@@ -91,7 +93,7 @@ def curves(title, found, styles, across, unit, base=None, log=False, late=0.0):
 
 def dots(title, found, styles, unit, line=None):
     """Returns a panel of dots, one for each seed, with mean and interval; a line for each row."""
-    rows, is_named = list(found), any([*one] != [row] for row, one in found.items())
+    rows, is_named = list(found), any(one and [*one] != [row] for row, one in found.items())
 
     def fill(axes):
         seen = [] if line is None else [line]
@@ -137,15 +139,13 @@ def draw_scores(path, title, comparison, scores, rows=None):
             (summaries,) = found.values()
             base = summaries.get(comparison.baseline)
             line = base and base.mean
-            rows = rows or comparison.names
-            found = {name: {name: summaries[name]} if name in summaries else {} for name in rows}
+            order = rows or comparison.names
+            found = {name: {name: summaries[name]} if name in summaries else {} for name in order}
         better = "left" if score.lower else "right"
         unit = f"{score.unit or score.name}; {better} is better"
         drawn.append(dots(score.name, found, styles, unit, line))
-    count = max(len(comparison.names) if comparison.within is None else 0, 1)
-    if comparison.within is not None:
-        groups = comparison.summaries(scores[0])
-        count = sum(max(len(one), 1) for one in groups.values()) * 0.8
+    groups = comparison.summaries(scores[0])
+    count = len(comparison.names) * (1 if comparison.within is None else 0.8 * len(groups))
     words = "" if comparison.within else f". Black: {comparison.baseline}"
     draw(path, f"{title}\n{_DOT}{words}", drawn, (4.4, 1.4 + 0.36 * count), sharey=True)
 

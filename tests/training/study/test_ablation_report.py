@@ -228,6 +228,16 @@ def test_a_run_that_diverged_is_a_row_without_a_score(tmp_path):
     picture(tmp_path / "study.png")
 
 
+def test_an_objective_whose_runs_all_diverged_is_told_too(tmp_path):
+    study = Study(make_objectives(tmp_path), "ablation of objectives")
+    study.pretrained("absolute", 0, 0, "causal_lm", diverged=True)
+    record = report(tmp_path)
+    assert record["objectives"] == ["causal_lm", *NAMES]
+    assert list(record["costs"]) == list(NAMES)
+    within = (tmp_path / "study.md").read_text().split("## Methods within causal_lm")[1]
+    assert "| absolute | 0 " in within
+
+
 def test_another_baseline_may_be_asked_for_if_it_is_there(ablation):
     record = report(ablation, "--baseline", "none")
     assert record["scores"][LOSS]["absolute"]["conclusion"] == "lower"

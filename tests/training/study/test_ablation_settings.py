@@ -1,7 +1,6 @@
 import dataclasses
 import hashlib
 import inspect
-import math
 
 import pretrain_cases
 import pytest
@@ -17,7 +16,7 @@ from training.command.words import words as words_of
 from training.finetune.glue.protocol import PROTOCOLS
 from training.finetune.tasks.glue import Settings as Glue
 from training.machine import cost as machine_cost
-from training.machine.cost import Device, training
+from training.machine.cost import Device
 from training.pretrain import settings as pretrain_settings
 from training.studies.ablation import runs as runs_of_ablation
 from training.studies.ablation.objectives import ablations, of_objective, planned
@@ -177,20 +176,6 @@ def test_the_options_of_tasks_are_checked_before_anything_runs(rows, capsys, tmp
     assert "training.finetune glue: --out cannot be among" in mistakes(capsys, *words, *own)
     right = [*words, "--tasks", "cola", "--glue", tmp_path, "--blimp", tmp_path]
     assert parse(Settings, list(map(str, right))).tasks == ("cola",)
-
-
-def test_the_cost_of_a_run_is_counted(rows):
-    prepared = data.PreparedRows(str(rows))
-    run = settings_of(rows, "--size", "tiny", "--batch-size", 8).pretraining(Variant("t5"), 0, "o")
-    device = Device("two", 2e12, 0.5, 0.0, 0.0)
-    cost = training(run, 16, prepared.vocabulary.size, device)
-    assert cost.tokens == 100 * 8 * 16
-    assert cost.seconds == cost.flops / 1e12
-    tokens, slots, m, f, vocabulary = 8 * 16, 8 * 3, 128, 512, prepared.vocabulary.size
-    assert data.Masking.of(prepared.vocabulary).num_slots(16) == 3
-    blocks = 2 * (6 * tokens * 4 * m * m + 12 * tokens * 16 * m)
-    blocks += 6 * (tokens + slots) * 2 * m * f  # the last one's feed-forward network at the slots
-    assert math.isclose(cost.flops, 100 * (blocks + 6 * slots * m * (m + vocabulary)))
 
 
 def plan_of(rows, *words):

@@ -60,7 +60,7 @@ class Methods:
         names = list(dict.fromkeys(row["score"] for row in results.rows(**place)))
         own = own_scores(self.objective)
         known = [BY_POSITION.name, *(score.name for score in own)]
-        self.own = [score for score in own if score.name in names]
+        self.own = [score for score in own if score.name in names] or own[:1]
         self.tasks = [Score(name, "percent", ".2f") for name in names if name not in known]
         self.has_positions = BY_POSITION.name in names
         lengths = [length for run in runs if (length := run.found.get("trained_length"))]
