@@ -133,8 +133,7 @@ def test_everything_is_in_the_record(reported):
 def test_scores_of_tasks_are_compared_too(reported):
     out, record, _ = reported
     names = ["GLUE cola", "SQuAD EM", "SQuAD F1", "BLiMP"]
-    assert sorted(record["scores"])[:3] == ["BLiMP", "GLUE cola", "SQuAD EM"]
-    assert set(record["scores"]) == {LOSS, "masked accuracy", *names}
+    assert list(record["scores"]) == [LOSS, "masked accuracy", *names]
     assert record["scores"]["GLUE cola"]["tupe_r"]["mean"] == pytest.approx(60 + 10 * 0.89)
     rows = rows_of(out, "GLUE cola")
     assert list(rows) == ["tupe_r", "absolute", "t5", "none"]  # highest first
@@ -178,7 +177,7 @@ def test_scores_over_the_steps_are_compared_at_each(reported):
 def test_the_pictures_have_a_color_for_each_method(name, reported):
     image = picture(reported[0] / name)
     for color in ([0x1F, 0x77, 0xB4], [0xFF, 0x7F, 0x0E], [0x2C, 0xA0, 0x2C], [0xD6, 0x27, 0x28]):
-        assert (np.abs(image - color).max(axis=-1) < 8).sum() > 100
+        assert (np.abs(image - color).max(axis=-1) < 8).sum() > 30
 
 
 def test_a_picture_grows_with_the_methods(reported, tmp_path):

@@ -10,7 +10,7 @@ from training.command.settings import COMMAND_LINE
 from training.command.tables import table
 from training.command.variant import label_of
 from training.studies.ablation.objectives import RunCost, cost_table
-from training.studies.ablation.tasks import BEFORE, BY_POSITION
+from training.studies.ablation.tasks import BEFORE, BY_POSITION, KINDS
 from training.study import pictures
 from training.study.report import along, bullets, compared, most_differences, notes_on
 from training.study.results import DIVERGED, Comparison
@@ -57,7 +57,10 @@ class Methods:
         )
         _check_sizes(runs)
         self.objective = known_objectives.get(self.facts.get("objective", "masked_lm"))
-        names = list(dict.fromkeys(row["score"] for row in results.rows(**place)))
+        known = ["pretrain", *(f"task {name}" for name in KINDS)]
+        runs.sort(key=lambda run: known.index(run.kind) if run.kind in known else len(known))
+        rows = [row for run in runs for row in run.found.get("scores", ())]
+        names = list(dict.fromkeys(row["score"] for row in rows))
         own = own_scores(self.objective)
         known = [BY_POSITION.name, *(score.name for score in own)]
         self.own = [score for score in own if score.name in names] or own[:1]
