@@ -15,11 +15,24 @@ from keras_tupe.positions.kerple import KerpleBias
 from keras_tupe.positions.pope import PolarAngles, PolarAttention
 from keras_tupe.positions.rope import RotaryAngles, RotaryAttention
 from keras_tupe.positions.sandwich import SandwichBias
-from training.check.method.cases import (
+from training.check.method.cases import (  # noqa: F401
+    BATCH,
     HEADS,
     KEY_DIM,
+    MAX_LENGTH,
+    VOCABULARY,
+    WIDTH,
+    Case,
+    MethodLayers,
     cases_of,
+    encoder,
     encoder_cases,
+    inputs,
+    method_layers,
+    outputs,
+    random_ids,
+    scramble,
+    shared_encoder,
 )
 
 METHOD_NAMES = sorted(positions.METHODS)

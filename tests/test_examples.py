@@ -7,6 +7,7 @@ import types
 
 import numpy as np
 import pytest
+from commands import done
 from generation_cases import causal_lm, logits_of
 from keras import ops
 from position_cases import Case, MethodLayers, encoder, random_ids
@@ -28,6 +29,7 @@ MOST_LINES = {
     **dict.fromkeys(ONE_OF_EACH.values(), 80),
     "token_classifier": 120,
     "megatron_bert_converter": 100,
+    **dict.fromkeys(("ablation_with_task", "learning_rates", "two_stages"), 60),
 }
 
 
@@ -140,6 +142,27 @@ def test_one_of_each_appears_in_a_run(loaded_files, tmp_path, capsys):
     assert "--objective: The file of a pre-training objective must define OBJECTIVE" in (
         capsys.readouterr().err
     )
+
+
+@pytest.mark.slow
+def test_each_study_runs_to_its_report(tmp_path):
+    rows = prepared(tmp_path)
+
+    def study(name, *words):
+        out = tmp_path / name
+        told = done("study", str(FOLDER / f"{name}.py"), "--data", rows, "--out", out, *words)
+        return told, json.loads((out / "study.json").read_text())["scores"]
+
+    told, found = study("learning_rates", "--rates", "1e-3", "1e-2", "--seeds", 2, "--steps", 3)
+    assert "| 1e-2          | 2 " in told
+    assert set(found["last loss"]) == {"1e-3", "1e-2"}
+    told, found = study("two_stages", "--short", 2, "--long", 4)
+    assert len(found["short log-likelihood"]) == 2
+    assert len(found["long log-likelihood"]) == 1
+    options = ("--positions", "absolute", "--seeds", 1, *SMALL, "--valid-batches", 1)
+    told, found = study("ablation_with_task", *options)
+    assert "## last word" in told
+    assert 0 <= found["last word"]["absolute"]["mean"] <= 100
 
 
 # Adaptive span

@@ -4,8 +4,9 @@ import pathlib
 
 from training.command.report import table
 from training.studies.papers.definition import SCALES, find, names
-from training.studies.papers.plan import hours_text, make_plan, nominal_device
+from training.studies.papers.runs import make_plan, nominal_device
 from training.studies.papers.settings import Settings
+from training.study.report import hours_text
 
 PAGE = "guides/experiments.md"
 COMMENT = "<!-- generated: experiments -->"

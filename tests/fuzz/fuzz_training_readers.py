@@ -28,9 +28,10 @@ from training.prepare.documents import Documents, read_documents
 from training.presets import load
 from training.pretrain.report import load_run
 from training.pretrain.settings import Settings
-from training.studies.ablation import report, tasks
-from training.studies.ablation import results as ablate_results
-from training.studies.papers import definition, results
+from training.studies.ablation import tasks
+from training.studies.ablation.report import Methods
+from training.studies.papers import definition
+from training.studies.papers.report import Ours
 from training.study import folder as folder_of_study
 from training.study.folder import StudyFolder
 
@@ -49,13 +50,12 @@ def _plan():
 
 
 def _read_ablation(folder):
-    out = folder / "ablation"
-    report.as_json(ablate_results.collect(StudyFolder(out, "ablation").results(), "absolute"))
-    folder_of_study.record_of(out)
+    Methods(StudyFolder(folder, "").results(), "absolute").record()
+    folder_of_study.record_of(folder)
 
 
 def _read_experiment_results(folder):
-    return results.collect_results(_plan(), folder).headline
+    return Ours(_plan(), StudyFolder(folder, "").results()).headline
 
 
 def _read_reports(folder):
@@ -110,7 +110,7 @@ def _all_received(problems):
 
 def _read_experiment(folder):
     from training.machine.cost import TWO_CORES
-    from training.studies.papers.plan import make_plan
+    from training.studies.papers.runs import make_plan
     from training.studies.papers.settings import Settings as ExperimentSettings
 
     experiment = definition.find(str(folder / "nobody.toml"))
@@ -170,8 +170,8 @@ def _file(name, text):
 
 
 READERS = [
-    Reader("ablation", _write_ablation, _read_ablation, files=("ablation/*",)),
-    Reader("experiment: results", _write_ablation, _read_experiment_results, ("ablation/*",)),
+    Reader("ablation", _write_ablation, _read_ablation, files=("*/run.json", "study.json")),
+    Reader("experiment: results", _write_ablation, _read_experiment_results, ("*/run.json",)),
     Reader("compare", _write_runs, _read_runs),
     Reader("log.csv, valid.csv", lambda folder: run_cases.make_run(folder / "run", 60), _read_log),
     Reader("config TOML", _file("own.toml", _OWN), _read_config),

@@ -1,18 +1,15 @@
-"""A small experiment of nobody's paper, and results made up in the form that commands write."""
+"""A small experiment of nobody's paper, and finished runs of it that are made up."""
 
-import dataclasses
 import json
 import tomllib
 
-from ablation_cases import finish
-from run_cases import make_run
+from ablation_cases import Study
 
 from keras_tupe import positions
 from training.command.variant import parse
 from training.machine.cost import TWO_CORES
-from training.pretrain.settings import Settings as PretrainSettings
 from training.studies.papers.definition import find
-from training.studies.papers.plan import ABLATION, SquadCell, make_plan
+from training.studies.papers.runs import make_plan
 from training.studies.papers.settings import Settings
 
 TEXT = """
@@ -147,7 +144,7 @@ def make_preset(folder, position="absolute", options=None, length=24, **more):
 
 
 def make_runs(out, plan, shifts, glue=None):
-    """Makes up finished runs of an ablation.
+    """Makes up finished runs of an experiment.
 
     Args:
         out: folder of the experiment.
@@ -155,54 +152,27 @@ def make_runs(out, plan, shifts, glue=None):
         shifts: dictionary: position -> list with what each seed's losses are higher by.
         glue: dictionary: position -> list with each seed's score of RTE; MRPC is a point higher.
     """
-    values = plan.scale.pretrain
+    study = Study(out, f"papers {plan.experiment.name} {plan.scale.name}")
     for position, losses in shifts.items():
-        variant = parse(position)
         for seed, shift in enumerate(losses):
-            folder = out / ABLATION / variant.folder / f"seed-{seed}" / "pretrain"
-            make_run(folder, steps=values.steps, shift=shift)
-            settings = PretrainSettings(
-                position=variant.position,
-                position_options=json.dumps(variant.options),
-                seed=seed,
-                out=str(folder),
-                **{name: getattr(values, name) for name in ("steps", "size", "batch_size")},
-            )
-            record = {"command": "c", "commit": "abc", "backend": "tensorflow"}
-            record["settings"] = dataclasses.asdict(settings)
-            del record["settings"]["given"]
-            record["data"] = {"length": plan.scale.length, "rows_hash": "1"}
-            write_json(folder / "settings.json", record)
-            make_preset(folder / "preset", variant.position, variant.options)
+            at = study.pretrained(position, seed, shift)
             if glue is not None:
-                path = folder.parent / "glue" / "study.json"
-                write_json(path, glue_results(glue[position][seed]))
-    finish(out / ABLATION)
+                score = glue[position][seed]
+                scores = {"GLUE rte": score, "GLUE mrpc": score + 1, "GLUE average": score + 0.5}
+                rows = [{"score": name, "value": value} for name, value in scores.items()]
+                found = {"scores": rows, "seconds": 60.0, "changes": ["seeds 1, not 5"]}
+                study.tested(at, "glue", found)
+    return study
 
 
-def glue_results(score):
-    """What `finetune glue` writes."""
-    columns = {"rte": score, "mrpc": score + 1}
-    return {
-        "command": "g",
-        "commit": "abc",
-        "seconds": 60.0,
-        "changes": ["seeds 1, not 5"],
-        "tasks": {
-            task: {"metric": "accuracy", "columns": {task: {"score": value}}}
-            for task, value in columns.items()
-        },
-        "average": score + 0.5,
-    }
-
-
-def make_squad(out, position, run, length, values):
-    """Makes up what `finetune squad` writes; EM is 10 points below F1."""
-    content = {"command": "s", "commit": "abc", "seconds": 30.0, "changes": []}
-    for name, shift in (("f1", 0), ("exact_match", -10)):
-        found = [value + shift for value in values]
-        content[name] = {"values": found, "mean": sum(found) / len(found)}
-    write_json(out / SquadCell(position, run, length).folder / "study.json", content)
+def make_squad(study, position, length, values):
+    """Makes up what SQuAD found of seeds, those of fine-tuning where nothing is pre-trained."""
+    label = parse(position).label
+    place = {"position": label, "method": f"{label}, {length} tokens", "step": None}
+    for seed, value in enumerate(values):
+        name = f"{label.replace(':', '.')}/seed-{seed}/squad-{length}"
+        found = {"SQuAD EM": value - 10, "SQuAD F1": value}
+        study.run(name, f"task squad-{length}", {**place, "seed": seed}, found)
 
 
 def entries(text=TEXT):

@@ -399,7 +399,7 @@ def _interval(entry):
 
 def draw(path, numbers):
     """Draws F1 and exact match of groups of questions, with intervals over the questions."""
-    from training.study.pictures import draw_rows  # matplotlib is not on every machine
+    from training.study.pictures import draw_rows
 
     scores = {
         name: {

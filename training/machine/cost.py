@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import statistics
 import subprocess
 
 from training.command.processes import words_of
@@ -160,19 +159,3 @@ def slower(position, length):
     short, long = positions.get(parse_variant(position).position).relative_step_time
     share = min(max((length - 128) / 384, 0.0), 1.0)
     return short + share * (long - short)
-
-
-class TimeLeft:
-    """How long runs to come will take: as long as those that are finished, on the mean."""
-
-    def __init__(self, guess):
-        self._guess = guess  # seconds of a training, as long as none is finished
-        self.trained, self.tested = [], []  # seconds of whole trainings, of all tests of a model
-
-    def seconds(self, num_trainings, num_tests):
-        """Returns the seconds of so many trainings, and tests of so many models, to come.
-
-        Tests count as nothing until the first are finished.
-        """
-        training = statistics.mean(self.trained or [self._guess])
-        return num_trainings * training + num_tests * statistics.mean(self.tested or [0.0])

@@ -1,6 +1,5 @@
 """The folder of a preset: its run, a hash of what it computes, its vocabulary, its size."""
 
-import hashlib
 import math
 import os
 import pathlib
@@ -41,15 +40,13 @@ def preset_digest(folder, position_file=None):
 
     Settings, weights and vocabulary count by their content, and the file of a method of one's own.
     """
-    folder = pathlib.Path(folder)
-    digest = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        inside = path.relative_to(folder)
-        if path.suffix == ".h5" or inside.parts[0] == "assets" or str(inside) in _SETTINGS:
-            digest.update(f"{inside.as_posix()} {file_hash(path)}\n".encode())
-    if position_file is not None:
-        digest.update(file_hash(position_file).encode())
-    return digest.hexdigest()
+    found = file_hash(
+        folder,
+        lambda inside: (
+            inside.suffix == ".h5" or inside.parts[0] == "assets" or str(inside) in _SETTINGS
+        ),
+    )
+    return found if position_file is None else f"{found} {file_hash(position_file)}"
 
 
 def check_preset_space(model, folder):

@@ -24,6 +24,7 @@ from training.pretrain import model, report
 from training.pretrain.loop import Saver, StopSignal, Training, data_facts, train
 from training.pretrain.progress import Progress
 
+DIVERGED = "diverged.json"  # where the training did, of what a study reads
 VALIDATION_SEED = 0  # the same masks in every run
 _PEER_SECONDS = 60  # in which a worker of a run that lost another one must have ended
 
@@ -44,6 +45,7 @@ def pretrain(settings, command):
                 if done:
                     run.finish()
         except NonFiniteError as error:
+            data.write_json(run.out / DIVERGED, vars(error))
             numbers = run.rows.row_numbers(error.step).tolist()
             sys.exit(
                 f"pretrain: the loss or its gradient is not finite at step {error.step}; nothing "

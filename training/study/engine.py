@@ -26,18 +26,8 @@ def carry_out(work, name, settings, command):
     A run whose training diverges is a result without a score; one that fails is told, and the
     others go on.
 
-    Args:
-        work: its `Work`.
-        name: of the study.
-        settings: of the study, without problems.
-        command: the command line, for the record.
-
     Returns:
         Names of the runs that failed.
-
-    Raises:
-        ValueError: if the folder cannot be used, or, once the report is written, if it has
-            something wrong.
     """
     if settings.plan:
         runs, missing, results = _asked(work, StudyFolder(settings.out or os.devnull, name))
@@ -78,7 +68,7 @@ def _asked(work, folder):
     """
     results, known = folder.results(), []
     while True:
-        runs = list(work.plan(Results(known)))
+        runs = [run for run in work.plan(Results(known)) if not _comes_after(run, results.diverged)]
         folder.check(runs, results)
         there = [found for run in runs if (found := results.get(run.name))]
         if len(there) < len(runs) or len(there) == len(known):
@@ -86,25 +76,26 @@ def _asked(work, folder):
         known = there
 
 
-def _is_lost(run, failed):
-    """Whether a run failed, or one that it comes after."""
-    return run.name in failed or any(_is_lost(one, failed) for one in run.after)
+def _comes_after(run, names):
+    """Whether a run comes after one of these."""
+    return any(one.name in names or _comes_after(one, names) for one in run.after)
 
 
 def _each(todo, folder, work, tell):
     """Does runs, reports after each where the study does, and yields those that fail."""
     bar = tqdm.tqdm(total=len(todo), unit="run", leave=False, disable=not sys.stderr.isatty())
     start, done, left = time.monotonic(), 0, sum(run.work for run in todo)
-    lost = []
+    lost = []  # failed, or without what others need
     with bar:
         for number, run in enumerate(todo, 1):
             bar.set_description(run.name)
             text = ""
-            if _is_lost(run, lost):
-                text = ": left out, since a run that it needs failed"
+            if _comes_after(run, lost):
+                text = ": left out, since a run that it needs failed or diverged"
             else:
                 try:
-                    text = _do(run, folder, work)
+                    text, diverged = _do(run, folder, work)
+                    lost += [run.name] if diverged else []
                     if work.tells_early:
                         tell(folder.results(), [one.name for one in todo[number:]])
                 except RunError as error:
@@ -118,7 +109,7 @@ def _each(todo, folder, work, tell):
 
 
 def _do(run, folder, work):
-    """Does one run; returns what is told of it."""
+    """Does one run; returns what is told of it, and whether it diverged."""
     start = time.monotonic()
     with folder.new(run) as (place, found):
         try:
@@ -128,14 +119,14 @@ def _do(run, folder, work):
             found[DIVERGED] = error.step
             described = f"diverged at step {error.step}"
         found.setdefault("seconds", time.monotonic() - start)
-    return f": {described}" if described else ""
+    return (f": {described}" if described else ""), DIVERGED in found
 
 
 def _write(folder, work, settings, command, results, unfinished):
     """Writes the files of the report; returns its text, what is wrong, and their names."""
     results.unfinished = unfinished
     if len(results.diverged) < len(results.runs):
-        found = work.report(results) or report.usual_report(results, work.by, work.baseline)
+        found = work.report(results)
     else:
         found = Report("All runs diverged", ["Lower --learning-rate, with another --out."])
     origin = {"command": command, "commit": commit(), "machine": results.machine}

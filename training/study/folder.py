@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 
+from keras_tupe import positions
 from keras_tupe._commit import commit
 from keras_tupe._json_file import read_json_object
 from keras_tupe.data import write_json
@@ -59,12 +60,7 @@ class StudyFolder:
         return None
 
     def results(self):
-        """Returns the `Results` of all runs that are there.
-
-        Raises:
-            ValueError: if the record of a run cannot be read, or runs of a kind differ in what
-                they share.
-        """
+        """Returns the `Results` of all runs that are there."""
         found = []
         for folder, folders, files in os.walk(self.out):
             folders.sort()
@@ -84,15 +80,7 @@ class StudyFolder:
         return Finished(folder, **{name: record[name] for name in names})
 
     def check(self, runs, results):
-        """Checks that runs to do, or done, are those that the folder is of.
-
-        Args:
-            runs: list of `Run`.
-            results: the `Results` that are there.
-
-        Raises:
-            ValueError: naming all settings in which a run that is there differs.
-        """
+        """Checks that runs to do, or done, are those that the folder is of."""
         there = {run.name: run for run in results.runs}
         first = {}
         for run in results.runs:
@@ -143,6 +131,15 @@ def identity_of(run):
     """Returns what the numbers of a `Run` depend on, as JSON gives it back: `shared` and `own`."""
     after = {f"after {one.name}": digest_of(one) for one in run.after}
     return json.loads(json.dumps({"shared": run.shared, "own": {**run.own, **after}}))
+
+
+def method_identity(variant):
+    """Returns what tells methods apart, JSON values; a file counts by its content."""
+    found = {"position": variant.position, "position_options": variant.resolved()}
+    source = positions.source_of(variant.position)
+    if source is not None:
+        found["position_file"] = hashlib.sha256(source).hexdigest()
+    return found
 
 
 def digest_of(run):

@@ -60,23 +60,28 @@ class Results:
         """Returns the run of a name, `None` if it is not there."""
         return next((run for run in self.runs if run.name == name), None)
 
-    def rows(self):
-        """Returns all scores, one row each: the place of the run, `score`, `value` and the rest."""
-        return [{**run.place, **row} for run in self.runs for row in run.found.get("scores", ())]
+    def rows(self, **where):
+        """Returns the rows of all scores that have these values, a list of dictionaries.
 
-    def numbers(self, by, **where):
+        A row is the place of its run, `score`, `value` and the rest; what it lacks is `None`.
+        """
+        rows = [{**run.place, **row} for run in self.runs for row in run.found.get("scores", ())]
+        return [row for row in rows if all(row.get(key) == x for key, x in where.items())]
+
+    def numbers(self, by, step=None, **where):
         """Returns one score of each seed, by what is compared.
 
         Args:
             by: key of the rows, such as `"position"`.
+            step: of the rows; those of the end of a run have none.
             **where: what else rows must have, such as `score="BLiMP"`.
 
         Returns:
             Dictionary: name -> dictionary seed -> number. A score that is `None` is left out.
         """
         found = {}
-        for row in self.rows():
-            if where.items() <= row.items() and row["value"] is not None:
+        for row in self.rows(step=step, **where):
+            if by in row and row["value"] is not None:
                 found.setdefault(row[by], {})[row["seed"]] = row["value"]
         return found
 
@@ -169,21 +174,26 @@ def summarize(numbers, baseline):
     Returns:
         Dictionary: method -> `Summary`.
     """
-    found = {}
-    for name, values in numbers.items():
-        if not values:
-            continue
-        seeds = sorted(values)
-        found[name] = Summary(
-            {seed: values[seed] for seed in seeds},
-            *mean_interval([values[seed] for seed in seeds]),
+    return summarize_all({None: numbers}, baseline)[None]
+
+
+def summarize_all(groups, baseline):
+    """As `summarize` within each of several groups, with Holm's correction over all of them."""
+    found = {
+        (group, name): Summary(
+            {seed: values[seed] for seed in sorted(values)},
+            *mean_interval([values[seed] for seed in sorted(values)]),
             _difference(numbers.get(baseline, {}), values) if name != baseline else None,
         )
-    compared = [name for name, summary in found.items() if summary.difference is not None]
-    adjusted = holm([found[name].p_value for name in compared])
-    for name, p_value in zip(compared, adjusted, strict=True):
-        found[name] = dataclasses.replace(found[name], adjusted_p=p_value)
-    return found
+        for group, numbers in groups.items()
+        for name, values in numbers.items()
+        if values
+    }
+    compared = [key for key, summary in found.items() if summary.difference is not None]
+    adjusted = holm([found[key].p_value for key in compared])
+    for key, p_value in zip(compared, adjusted, strict=True):
+        found[key] = dataclasses.replace(found[key], adjusted_p=p_value)
+    return {g: {name: one for (of, name), one in found.items() if of == g} for g in groups}
 
 
 def _difference(baseline, other):
@@ -268,6 +278,15 @@ class Shares:
         """Returns all of it, a dictionary of values that JSON can hold, but for NaN."""
         return {**vars(self), "num_not_reached": self.num_not_reached}
 
+    def __str__(self):
+        """The mean with its interval, and how many seeds never got there."""
+        parts = [] if self.mean is None else [f"{self.mean:.0%}"]
+        if self.mean is not None and not math.isnan(self.low):
+            parts[0] += f" ({self.low:.0%} to {self.high:.0%})"
+        if self.num_not_reached:
+            parts.append(f"not reached by {self.num_not_reached} of {len(self.values)}")
+        return ", ".join(parts)
+
 
 def shares_to_baseline(curves, baseline, steps):
     """Returns the `Shares` of each method; those without a seed of the baseline are left out.
@@ -292,3 +311,122 @@ def shares_to_baseline(curves, baseline, steps):
         if values:
             found[name] = Shares(values, mean, low, high)
     return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """What runs scored, compared by a key of their rows in pairs of equal seeds.
+
+    Attributes:
+        results: the `Results`.
+        by: the key, such as `"position"`.
+        baseline: what the others are compared with; it may be missing.
+        within: another key; rows that differ in it are not compared.
+        where: what else rows must have, a dictionary.
+        last: the step of the end of all runs, if they have scores on the way.
+    """
+
+    results: Results
+    by: str
+    baseline: str
+    within: str | None = None
+    where: dict = dataclasses.field(default_factory=dict)
+    last: int | None = None
+
+    def _places(self, key):
+        runs = self.results.of(**self.where)
+        return list(dict.fromkeys(run.place[key] for run in runs if key in run.place))
+
+    @property
+    def names(self):
+        """What is compared, in the order of the runs."""
+        return self._places(self.by)
+
+    @property
+    def seeds(self):
+        """All seeds, ascending."""
+        return sorted(self._places("seed"))
+
+    def diverged(self, name):
+        """Returns how many of the runs of a name diverged."""
+        return sum(
+            DIVERGED in run.found for run in self.results.of(**self.where, **{self.by: name})
+        )
+
+    def summaries(self, score, step=None):
+        """Returns what was scored, a dictionary: group -> name -> `Summary`.
+
+        Args:
+            score: a `Score`.
+            step: after which; the end by default.
+        """
+        where = {**self.where, "score": score.name, "step": None if step == self.last else step}
+        groups = [{self.within: one} for one in self._places(self.within)] if self.within else [{}]
+        return summarize_all(
+            {
+                group.get(self.within): self.results.numbers(self.by, **where, **group)
+                for group in groups
+            },
+            self.baseline,
+        )
+
+    def curves(self, score, axis="step"):
+        """Returns a score along a key of its rows, such as the steps of training.
+
+        Returns:
+            Dictionary: name -> dictionary seed -> dictionary, ascending: place -> number. Seeds
+            that lack a number are left out.
+        """
+        found = {}
+        for row in self.results.rows(score=score.name, **self.where):
+            place = row.get(axis)
+            place = self.last if place is None and axis == "step" else place
+            if place is not None and self.by in row:
+                found.setdefault(row[self.by], {}).setdefault(row["seed"], {})[place] = row["value"]
+        return {
+            name: {
+                seed: dict(sorted(curve.items()))
+                for seed, curve in seeds.items()
+                if None not in curve.values()
+            }
+            for name, seeds in found.items()
+        }
+
+    def places(self, score, axis="step"):
+        """Returns the places of the `curves` of a score, ascending."""
+        curves = self.curves(score, axis).values()
+        return sorted({place for seeds in curves for curve in seeds.values() for place in curve})
+
+    def shares(self, score):
+        """Returns after what share of the steps runs have the score that the baseline ends with.
+
+        Args:
+            score: a `Score`.
+
+        Returns:
+            Dictionary: name -> `Shares`, see `shares_to_baseline`.
+        """
+        curves, sign = self.curves(score), 1 if score.lower else -1
+        steps = set(self.places(score))
+        if len(steps) < 2:
+            return {}
+        lines = {
+            name: {
+                seed: ([*curve], [sign * value for value in curve.values()])
+                for seed, curve in seeds.items()
+                if curve.keys() == steps
+            }
+            for name, seeds in curves.items()
+        }
+        return shares_to_baseline(lines, self.baseline, self.last)
+
+    def record(self, scores):
+        """Returns all that is known of some `Score`s, a dictionary for JSON."""
+        found = {}
+        for score in scores:
+            groups = {
+                group: {name: one.record() for name, one in summaries.items()}
+                for group, summaries in self.summaries(score).items()
+            }
+            found[score.name] = groups if self.within else groups[None]
+        return found

@@ -48,6 +48,28 @@ class Run:
     resumes: bool = False
 
 
+@dataclasses.dataclass(frozen=True)
+class Score:
+    """What a number of a run is: all that tables, tests and pictures need to know.
+
+    Attributes:
+        name: as in the rows, such as `"SQuAD F1"`.
+        unit: such as `"percent"`.
+        form: of a number in a table.
+        lower: whether less is better.
+    """
+
+    name: str
+    unit: str = ""
+    form: str = ".4g"
+    lower: bool = False
+
+    @property
+    def title(self):
+        """Name and unit."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+
 @dataclasses.dataclass
 class Report:
     """What a study tells of its finished runs, besides where they come from.
@@ -123,9 +145,15 @@ class Work:
         """
         return ""
 
+    def scores(self, results):
+        """Returns the `Score`s that are compared, in the order of their tables; all by default."""
+        return [Score(name) for name in results.scores]
+
     def report(self, results):
-        """Returns the `Report` on finished runs, or `None` for a table of each score."""
-        return None
+        """Returns the `Report` on finished runs; by default a table and a panel of each score."""
+        from training.study.report import usual_report
+
+        return usual_report(self, results)
 
 
 @dataclasses.dataclass(frozen=True)

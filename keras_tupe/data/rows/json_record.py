@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import pathlib
 
 from keras_tupe._json_file import read_json_object
@@ -12,12 +13,19 @@ _TAIL = ',\n "' + _SEAL + '": "{}"\n}}\n'
 _TAIL_BYTES = len(_TAIL.format("0" * 64))
 
 
-def file_hash(path):
-    """The SHA-256 of a file, in hexadecimal digits.
+def file_hash(path, counts=lambda inside: True):
+    """The SHA-256 of a file, or of all files in a folder with their names, in hexadecimal digits.
 
     Args:
-        path: path of the file.
+        path: path of the file or the folder.
+        counts: function of the path of a file in the folder -> whether it counts. Defaults to all.
     """
+    folder = pathlib.Path(path)
+    if folder.is_dir():
+        files = sorted(file for file in folder.rglob("*") if file.is_file())
+        inside = {file.relative_to(folder): file for file in files}
+        lines = [f"{x.as_posix()} {file_hash(file)}\n" for x, file in inside.items() if counts(x)]
+        return hashlib.sha256(os.fsencode("".join(lines))).hexdigest()
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 
+import blimp_cases
 import commands
 import h5py
 import keras
@@ -24,6 +25,7 @@ import pytest
 from keras_tupe import SIZES, data, positions
 from keras_tupe.models.sizes import Size
 from training.command.folder_lock import FolderLock
+from training.presets.folder import preset_at
 from training.pretrain import model as pretrain_model
 from training.pretrain import settings as pretrain_settings
 
@@ -139,7 +141,7 @@ def whole(rows, tmp_path_factory):
     """An undisturbed ablation."""
     out = tmp_path_factory.mktemp("whole") / "ablation"
     told = whole_run(*words(rows, out))
-    assert re.search(r"4 \(2 methods, 2 seeds\), 4 to train", told)
+    assert re.search(r"\| pretrain \| 4 ", told)
     assert "epochs of the rows" in told
     assert "run 4 of 4, bert_r.max_distance=16/seed-1/pretrain" in told
     return out
@@ -148,12 +150,8 @@ def whole(rows, tmp_path_factory):
 def results(out):
     """All numbers of a report but the times."""
     record = json.loads((out / "study.json").read_text())
-    for method in record["methods"].values():
-        for run in method["runs"].values():
-            assert run.pop("seconds") > 0
-            assert run.pop("tokens_per_second") > 0
-            run.pop("commit")  # of a working tree that may change meanwhile
-    return [record["seeds"], record["settings"], record["methods"]]
+    assert record["seconds"] > 0
+    return [record[name] for name in ("seeds", "settings", "scores", "rows", "over_steps")]
 
 
 def tables(out):
@@ -226,10 +224,10 @@ def test_a_killed_ablation_leaves_no_process_and_ends_with_the_same_table(rows, 
     process.communicate()
 
     told = whole_run(*arguments)
-    assert "4 (2 methods, 2 seeds), 1 to train" in told
+    assert "3 of 4 runs are there already" in told
     assert_same_ablation(out, whole)
     told = whole_run(*arguments)  # nothing to do
-    assert "to train" not in told
+    assert "4 of 4 runs are there already" in told
     assert_same_ablation(out, whole)
 
 
@@ -237,9 +235,9 @@ def test_a_killed_ablation_leaves_no_process_and_ends_with_the_same_table(rows, 
 def test_methods_and_seeds_are_added(rows, whole, tmp_path):
     out = tmp_path / "ablation"
     told = whole_run(*words(rows, out, seeds=1))
-    assert "2 (2 methods, 1 seed), 2 to train" in told
+    assert "| pretrain | 2 " in told
     told = whole_run(*words(rows, out))
-    assert "4 (2 methods, 2 seeds), 2 to train" in told
+    assert "2 of 4 runs are there already" in told
     assert_same_ablation(out, whole)
 
 
@@ -269,3 +267,83 @@ def test_a_run_that_fails_is_named_and_the_others_are_done(rows, tmp_path):
     assert "Received: absolute/seed-0/pretrain" in told
     record = json.loads((out / "study.json").read_text())
     assert record["positions"] == ["bert_r:max_distance=16"]
+
+
+@pytest.mark.slow
+def test_a_pre_training_that_diverges_is_a_result_without_a_score(rows, tmp_path):
+    pairs = blimp_cases.write_pairs(tmp_path / "blimp")
+    out = tmp_path / "out"
+    options = ("--learning-rate", 1e30, "--blimp", pairs)
+    told = commands.run("study", "ablation", *words(rows, out, *options, seeds=1))
+    assert told.code == 0, told.err
+    assert "absolute/seed-0/pretrain: diverged at step" in told.err
+    assert "absolute/seed-0/blimp" not in told.out
+    assert "# All runs diverged" in told.out
+    again = commands.run("study", "ablation", *words(rows, out, *options, seeds=1))
+    assert "2 of 2 runs are there already" in again.err
+
+
+@pytest.mark.slow
+def test_an_ablation_tests_the_presets_on_the_way(rows, tmp_path):
+    out, pairs = tmp_path / "out", blimp_cases.write_pairs(tmp_path / "blimp")
+    options = {**cases.OPTIONS, "seed": None, "positions": ["absolute", "tupe_a"], "seeds": 1}
+    options |= {"blimp": pairs, "preset_steps": "8", "valid_every": 24}
+    line = cases.arguments(rows, out, **options)
+    commands.done("study", "ablation", *line)
+    run = out / "tupe_a" / "seed-0"
+    paths = (run / "step-8/blimp/study.json", run / "blimp/study.json")
+    presets = [json.loads(path.read_text())["command"].split()[4] for path in paths]
+    assert presets == [str(preset_at(run / "pretrain", step)) for step in (8, None)]
+    assert preset_at(run / "pretrain", 8).is_dir()
+    record = json.loads((out / "study.json").read_text())
+    assert list(record["over_steps"]["BLiMP"]["steps"]) == ["8", "24"]
+    times = {path: path.stat().st_mtime_ns for path in out.rglob("study.json")}
+    commands.done("study", "ablation", *line)
+    assert times == {path: path.stat().st_mtime_ns for path in out.rglob("study.json")}
+    line = cases.arguments(rows, out, **{**options, "preset_steps": "8,12"})
+    message = commands.refusal("study", "ablation", *line)
+    assert "--preset-steps must be those that the finished runs were trained with" in message
+
+
+# === Objectives ===
+
+NAMES = ("masked_lm", "replaced_token")
+
+
+def objective_words(rows, out, **more):
+    options = {**cases.OPTIONS, "seed": None, "positions": ["absolute"], "seeds": 1, **more}
+    return cases.arguments(rows, out, **options)
+
+
+@pytest.mark.slow
+def test_a_killed_comparison_of_objectives_goes_on_by_the_same_command(rows, tmp_path):
+    pairs = {("agreement", "morphology", "agreement"): [("Ba ne.", "Ne ba."), ("Ka.", "Ke.")]}
+    out, blimp = tmp_path / "out", blimp_cases.write_pairs(tmp_path / "blimp", pairs)
+    line = objective_words(rows, out, blimp=blimp, objectives=NAMES)
+    process = start(*line)
+    log = out / ".work/replaced_token/absolute/seed-0/pretrain/log.csv"
+    assert wait_until(lambda: log.exists() and "\n8," in log.read_text(), process), finish(process)
+    process.kill()
+    process.communicate()
+    told = commands.run_anew("study", "ablation", *line)
+    assert told.code == 0, told.err
+    assert "# Objectives compared at equal FLOPs" in told.out
+    assert "2 of 4 runs are there already" in told.err
+    record = json.loads((out / "study.json").read_text())
+    assert (record["objectives"], record["unfinished"]) == (list(NAMES), [])
+    assert record["equal_flops"]
+    assert record["costs"]["masked_lm"]["steps"] == STEPS
+    assert set(record["scores"]["BLiMP"]["absolute"]) == set(NAMES)
+
+
+@pytest.mark.slow
+def test_encoder_and_decoder_are_compared_at_equal_cost(rows, tmp_path):
+    out, names = tmp_path / "out", ("masked_lm", "seq2seq")
+    told = commands.run_anew("study", "ablation", *objective_words(rows, out, objectives=names))
+    assert told.code == 0, told.err
+    record = json.loads((out / "study.json").read_text())
+    assert record["equal_flops"]
+    assert (record["unfinished"], record["scores"]) == ([], {})
+    steps = [record["costs"][name]["steps"] for name in names]
+    assert steps[0] == STEPS > steps[1]
+    assert "### Next-token accuracy" in (out / "study.md").read_text()

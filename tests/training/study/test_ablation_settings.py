@@ -1,24 +1,28 @@
 import dataclasses
 import hashlib
 import inspect
-import math
 
 import pretrain_cases
 import pytest
+from ablation_cases import Study
+from commands import refusal
+from run_cases import cells
 
-from keras_tupe import positions
+from keras_tupe import data, positions
 from keras_tupe.positions import absolute
 from training.command.settings import parse
 from training.command.settings import words as words_of
 from training.command.variant import Variant
 from training.finetune.glue.protocol import PROTOCOLS
-from training.machine.cost import Device, TimeLeft, training
+from training.finetune.tasks.glue import Settings as Glue
+from training.machine import cost as machine_cost
+from training.machine.cost import Device
 from training.pretrain import settings as pretrain_settings
-from training.studies.ablation import work
-from training.studies.ablation.checks import OWN_CHOICE
-from training.studies.ablation.settings import PASSED_ON, Settings
-from training.studies.ablation.tasks import tasks_of
-from training.studies.ablation.work import Ablating, facts_of
+from training.studies.ablation import runs as runs_of_ablation
+from training.studies.ablation.objectives import ablations, of_objective, planned
+from training.studies.ablation.runs import Ablating, facts_of
+from training.studies.ablation.settings import Settings
+from training.studies.ablation.tasks import Task, tasks_of
 from training.study.folder import differences
 from training.study.results import Results
 
@@ -41,12 +45,13 @@ def mistakes(capsys, *words):
 
 
 def test_every_setting_of_a_run_is_passed_on_or_decided_here():
-    fields = {field.name for field in dataclasses.fields(pretrain_settings.Settings)}
-    left_out = {"out", "config", "preset", "allow_change", "given"}
-    assert {*PASSED_ON, *OWN_CHOICE} == fields - left_out
     usual = {f.name: f.default for f in dataclasses.fields(pretrain_settings.Settings)}
-    ours = Settings()
-    assert all(getattr(ours, name) == usual[name] for name in PASSED_ON)
+    left_out = {"out", "config", "preset", "allow_change", "given"}
+    own = {"position", "position_options", "position_file", "seed", "keep_steps"}
+    ours = {f.name: f.default for f in dataclasses.fields(Settings)}
+    assert usual.keys() - left_out <= ours.keys()
+    passed_on = usual.keys() - left_out - own
+    assert all(ours[name] == usual[name] for name in passed_on)
 
 
 def test_a_command_line_gives_the_settings_it_was_made_of(rows):
@@ -173,26 +178,7 @@ def test_the_options_of_tasks_are_checked_before_anything_runs(rows, capsys, tmp
     assert parse(Settings, list(map(str, right))).tasks == ("cola",)
 
 
-def test_the_cost_of_a_run_is_counted(rows):
-    from keras_tupe import data
-
-    prepared = data.PreparedRows(str(rows))
-    run = settings_of(rows, "--size", "tiny", "--batch-size", 8).pretraining(Variant("t5"), 0, "o")
-    device = Device("two", 2e12, 0.5, 0.0, 0.0)
-    cost = training(run, 16, prepared.vocabulary.size, device)
-    assert cost.tokens == 100 * 8 * 16
-    assert cost.seconds == cost.flops / 1e12
-    tokens, slots, m, f, vocabulary = 8 * 16, 8 * 3, 128, 512, prepared.vocabulary.size
-    assert data.Masking.of(prepared.vocabulary).num_slots(16) == 3
-    blocks = 2 * (6 * tokens * 4 * m * m + 12 * tokens * 16 * m)
-    blocks += 6 * (tokens + slots) * 2 * m * f  # the last one's feed-forward network at the slots
-    assert math.isclose(cost.flops, 100 * (blocks + 6 * slots * m * (m + vocabulary)))
-    left = TimeLeft(60.0)
-    left.trained += [40.0, 100.0, 70.0]
-    assert left.seconds(5, 5) == 350.0
-
-
-def planned(rows, *words):
+def plan_of(rows, *words):
     words = ("--size", "tiny", "--batch-size", 8, "--seeds", 1, *words)
     found = Ablating(settings_of(rows, *words))
     runs = list(found.plan(None))
@@ -201,12 +187,22 @@ def planned(rows, *words):
 
 def test_the_plan_counts_the_start_and_the_end_of_every_run(rows, tmp_path, monkeypatch):
     device = Device("one", 1e15, 1.0, 0.0, 44.0)  # the steps take no time
-    monkeypatch.setattr(work, "find_device", lambda *_: (device, {}))
-    _, table = planned(rows, "--out", tmp_path / "out")
-    assert "2 (2 methods, 1 seed), 2 to train" in table
-    assert "12,800 (" in table
-    assert "about 3 min (a guess" in table  # two runs of 88 s
-    assert "88 s to start and end a run" in table
+    monkeypatch.setattr(runs_of_ablation, "find_device", lambda *_: (device, {}))
+    _, table = plan_of(rows, "--out", tmp_path / "out")
+    (row,) = cells(table)[1:]
+    assert row == ["pretrain", "2", "2.56e+04", row[3], "0.049"]  # two runs of 88 s
+    assert "44 s to start a run of fine-tuning, twice that for pre-training" in table
+    assert "pretrain: 100 steps, " in table
+    assert "epochs of the rows" in table
+
+
+def test_a_busy_machine_takes_longer_to_start(monkeypatch):
+    facts = ({"gpu": None, "cpu": "x", "cores": 2}, 1.0)
+    monkeypatch.setattr(machine_cost, "machine_facts", lambda _: facts)
+    for slow in (1.0, 3.5):
+        monkeypatch.setattr(machine_cost, "slowness", lambda slow=slow: slow)
+        device, _ = machine_cost.find_device("float32")
+        assert device.start_seconds == slow * machine_cost.TWO_CORES.start_seconds
 
 
 def test_what_runs_share_is_all_that_changes_what_is_learned(rows, tmp_path):
@@ -265,3 +261,147 @@ def test_a_method_of_a_file_counts_by_its_content(rows, tmp_path):
     assert run.own["position_file"] == hashlib.sha256(text.encode()).hexdigest()
     assert "position_file" not in run.shared
     del positions.METHODS["mine"]
+
+
+@pytest.mark.parametrize(
+    ("options", "length", "expected"),
+    [
+        ("", 64, {"length": 64}),
+        ("", 600, {"length": 512}),
+        ("--length 32", 64, {"length": 32}),
+        ("--len=32", 64, {"length": 32}),
+        ("--learning-rates 1e-3", 64, {"length": 64, "learning_rates": ("1e-3",)}),
+        ("--epochs 2", None, {"epochs": 2}),
+    ],
+)
+def test_tasks_get_rows_no_longer_than_pre_training_s(options, length, expected):
+    """Methods without a limit would else read longer texts than those that have one."""
+    settings = Settings(tasks=("rte",), glue="files", glue_options=options)
+    (task,) = tasks_of(settings, length)
+    assert task == Task("glue", Glue(data="files", tasks=("rte",), **expected))
+
+
+def test_long_rows_are_for_causal_models(tmp_path):
+    chosen = {"positions": ("rope",), "long_rows": str(tmp_path), "baseline": "rope"}
+    (line,) = [x for x in Settings(**chosen).problems() if x.startswith("--long-rows")]
+    assert "--long-rows is for --objective causal_lm" in line
+    causal = Settings(**chosen, objective="causal_lm").problems()
+    assert not any(x.startswith("--long-rows") for x in causal)
+
+
+# === Objectives at equal FLOPs ===
+
+LENGTH, BATCH, STEPS = 16, 8, 100
+T, S = BATCH * LENGTH, BATCH * 3  # tokens of a step, and masked slots
+NAMES = ("masked_lm", "replaced_token")
+
+
+def objective_words(rows, out, *more, objectives=NAMES):
+    common = ("--size", "tiny", "--batch-size", BATCH, "--steps", STEPS, "--data", rows)
+    found = (*common, "--out", out, "--positions", "absolute", "tupe_r", *more)
+    return list(map(str, (*found, *(("--objectives", *objectives) if objectives else ()))))
+
+
+def objectives_of(rows, *more, objectives=NAMES):
+    return parse(Settings, objective_words(rows, "out", *more, objectives=objectives))
+
+
+def step_by_hand(width, forward, vocabulary, slots, embedding=None):
+    """The operations of a step of two layers, forward and backward."""
+    e = embedding or width
+    blocks = 2 * (6 * T * 4 * width**2 + 12 * T * LENGTH * width)
+    blocks += 6 * (T + slots) * 2 * width * forward
+    head = 6 * slots * (width * e + e * vocabulary)
+    return blocks + head + 6 * T * (embedding or 0) * width
+
+
+def replaced_by_hand(vocabulary):
+    """Of a generator of a quarter of the widths, and of the head of a discriminator."""
+    return step_by_hand(32, 128, vocabulary, S, 128) + step_by_hand(128, 512, 1, T)
+
+
+def test_all_objectives_cost_what_the_first_one_does(rows):
+    vocabulary = data.PreparedRows(str(rows)).vocabulary.size
+    flops = [step_by_hand(128, 512, vocabulary, S), replaced_by_hand(vocabulary)]
+    found = ablations(objectives_of(rows))
+    assert list(found) == list(NAMES)
+    assert [planned(one).step_flops for one in found.values()] == pytest.approx(flops, rel=1e-12)
+    assert [one.objective for one in found.values()] == list(NAMES)
+    assert [one.steps for one in found.values()] == [100, round(100 * flops[0] / flops[1])]
+    assert all(one.objectives == () for one in found.values())
+    turned = ablations(objectives_of(rows, objectives=NAMES[::-1]))
+    steps = [turned[name].steps for name in NAMES]
+    assert steps == [round(100 * flops[1] / flops[0]), 100]
+
+
+def test_encoder_and_decoder_count(rows):
+    found = ablations(objectives_of(rows, objectives=("masked_lm", "seq2seq")))
+    masked, both = (planned(one).step_flops for one in found.values())
+    assert [one.steps for one in found.values()] == [100, round(100 * masked / both)]
+    assert 2 < both / masked < 4
+    assert all(one.problems() == [] for one in found.values())
+
+
+def test_warm_up_and_validations_keep_their_share(rows):
+    more = ("--warmup-steps", 20, "--valid-every", 40, "--steps", 400)
+    for one in ablations(objectives_of(rows, *more)).values():
+        run = dataclasses.replace(one.a_run(), out="run")
+        assert run.warmup_steps == round(20 * run.steps / 400)
+        assert abs(run.valid_every - 40 * run.steps / 400) <= 2
+        assert run.problems() == []
+    run = ablations(objectives_of(rows))["replaced_token"]  # nothing given: the usual shares
+    run = run.a_run()
+    assert run.warmup_steps == round(run.steps / 100)
+    assert run.valid_every == round(run.steps / 20)
+
+
+def test_an_option_goes_to_the_objectives_that_have_it(rows):
+    found = ablations(objectives_of(rows, "--generator-share", 0.5, "--mask-rate", 0.3))
+    assert [one.generator_share for one in found.values()] == [0.25, 0.5]
+    assert [one.mask_rate for one in found.values()] == [0.3, 0.3]
+    assert "generator_share" not in found["masked_lm"].given
+    names = ("causal_lm", "masked_lm")
+    found = ablations(objectives_of(rows, "--long-rows", rows, objectives=names))
+    assert [one.long_rows for one in found.values()] == [str(rows), None]
+    assert of_objective(objectives_of(rows), "causal_lm").objective == "causal_lm"
+
+
+def test_a_file_may_name_an_objective_and_its_options(rows):
+    small = ("--config", "electra-small", "--size", "tiny", "--embedding-dim", "none")
+    found = ablations(objectives_of(rows, *small))
+    assert [one.objective for one in found.values()] == list(NAMES)
+    assert all(one.problems() == [] for one in found.values())
+
+
+@pytest.mark.parametrize(
+    ("names", "more", "parts"),
+    [
+        (("masked_lm", "replaced_tokn"), (), ["nearest is 'replaced_token'", "'replaced_tokn'"]),
+        (("masked_lm",), (), ["two objectives or more", "Received: masked_lm"]),
+        (("masked_lm", "masked_lm"), (), ["each once"]),
+        (NAMES, ("--objective", "masked_lm"), ["--objective is for runs of one objective"]),
+        (NAMES, ("--long-rows", "."), ["--long-rows is of no use to any of --objectives"]),
+        (("masked_lm", "causal_lm"), ("--generator-share", 0.5), ["--generator-share is of no"]),
+        (("masked_lm", "next_sentence"), (), ["next_sentence: Rows for pairs", "`--pairs next`"]),
+        (NAMES, ("--blimp", ".", "--blimp-options", "--score word"), ["cannot have --score word"]),
+        (("masked_lm", "seq2seq"), ("--blimp", "."), ["--objective seq2seq has no tasks yet"]),
+        (NAMES, ("--positions", "absolut"), ["no positional method 'absolut'"]),
+    ],
+)
+def test_mistakes_are_told_before_anything_begins(names, more, parts, rows, tmp_path):
+    told = refusal(
+        "study", "ablation", *objective_words(rows, tmp_path / "out", *more, objectives=names)
+    )
+    assert "Received: " in told
+    for part in parts:
+        assert part in told
+    assert len(set(told.splitlines())) == len(told.splitlines())
+    assert not (tmp_path / "out").exists()
+
+
+def test_folders_of_one_objective_and_of_several_are_not_mixed(rows, tmp_path):
+    Study(tmp_path, "ablation of objectives").pretrained("absolute", 0, 0, "masked_lm")
+    told = refusal("study", "ablation", *objective_words(rows, tmp_path, objectives=()))
+    assert told.endswith("of the study 'ablation of objectives'")
+    told = refusal("study", "ablation", *objective_words(rows, tmp_path))
+    assert "made with other settings" in told

@@ -4,7 +4,7 @@ import pytest
 from training.command.variant import parse
 from training.finetune.glue.protocol import COLUMNS, PROTOCOLS
 from training.studies.papers.definition import SCALES, Experiment, find, names
-from training.studies.papers.results import claims
+from training.studies.papers.report import claims
 from training.studies.papers.toml_tables import read_table
 
 NAMES = (

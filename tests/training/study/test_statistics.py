@@ -6,10 +6,7 @@ import pytest
 import scipy.stats
 from hypothesis import strategies
 
-from training.finetune.tasks.glue import Settings as Glue
-from training.studies.ablation.settings import Settings
-from training.studies.ablation.tasks import Task, tasks_of
-from training.study.results import holm, steps_to_reach, summarize
+from training.study.results import holm, shares_to_baseline, steps_to_reach, summarize
 
 P_VALUES = strategies.lists(strategies.floats(0, 1), min_size=1, max_size=7)
 
@@ -126,20 +123,27 @@ def test_steps_to_reach_is_where_the_curve_first_is_below(losses, target):
         assert found == pytest.approx(fine[below.argmax()], abs=(fine[-1] - fine[0]) / 1e5 + 1e-6)
 
 
-@pytest.mark.parametrize(
-    ("options", "length", "expected"),
-    [
-        ("", 64, {"length": 64}),
-        ("", 512, {"length": 512}),
-        ("", 600, {"length": 512}),
-        ("--length 32", 64, {"length": 32}),
-        ("--len=32", 64, {"length": 32}),
-        ("--learning-rates 1e-3", 64, {"length": 64, "learning_rates": ("1e-3",)}),
-        ("--epochs 2", None, {"epochs": 2}),
-    ],
-)
-def test_tasks_get_rows_no_longer_than_pre_training_s(options, length, expected):
-    """Methods without a limit would else read longer texts than those that have one."""
-    settings = Settings(tasks=("rte",), glue="files", glue_options=options)
-    (task,) = tasks_of(settings, length)
-    assert task == Task("glue", Glue(data="files", tasks=("rte",), **expected))
+def test_seeds_and_methods_that_the_baseline_lacks_have_no_share():
+    curves = {
+        "absolute": {0: ([1, 2], [3.0, 2.0])},
+        "t5": {0: ([1, 2], [2.5, 1.5]), 1: ([1, 2], [1.0, 1.0])},
+        "none": {1: ([1, 2], [1.0, 1.0])},
+    }
+    found = shares_to_baseline(curves, "absolute", 2)
+    assert {name: one.values for name, one in found.items()} == {
+        "absolute": {0: 1.0},
+        "t5": {0: 0.75},
+    }
+    assert shares_to_baseline(curves, "alibi", 2) == {}
+
+
+def test_an_interval_of_shares_has_no_impossible_ones():
+    loss = {"absolute": [3.0, 1.0], "t5": [0.9, 0.5]}
+    curves = {
+        name: {0: ([1, 10], values), 1: ([1, 10], [3.0, values[1]])}
+        for name, values in loss.items()
+    }
+    found = shares_to_baseline(curves, "absolute", 10)
+    assert found["t5"].values == {0: 0.1, 1: pytest.approx(0.82)}
+    assert (found["t5"].low, found["t5"].high) == (0.0, 1.0)
+    assert (found["absolute"].low, found["absolute"].high) == (1.0, 1.0)

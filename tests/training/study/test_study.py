@@ -58,7 +58,7 @@ def test_a_fresh_study_does_all_runs_and_what_follows_from_them(toy, out):
     assert results["scores"]["loss"]["b"]["difference"]["mean"] == 0
     assert results["unfinished"] == []
     assert cells(ended.out)[:2] == [
-        ["position", "seeds", "loss", "score less baseline's", "p", "p (Holm)", "conclusion"],
+        ["method", "seeds", "loss", "score less a's", "p", "p (Holm)", "conclusion"],
         ["a", "3", "1 +- 1.2", "-", "-", "-", "-"],
     ]
     assert (out / "study.md").read_text().strip() in ended.out
@@ -126,7 +126,7 @@ def test_a_run_that_diverges_is_a_result_without_a_score(toy, out):
     assert ended.code == 0
     assert "b/seed-1/train: diverged at step 7" in ended.err
     assert "Diverged, and in no number here: b/seed-1/train at step 7." in ended.out
-    assert ["b", "2"] in [row[:2] for row in cells(ended.out)]
+    assert ["b", "2 (1 diverged)"] in [row[:2] for row in cells(ended.out)]
     assert "7 of 7 runs are there already" in toy().err
     alone = toy(
         "--out", out.parent / "alone", "--seeds", 1, "--positions", "a", "--diverges", NAMES[0]

@@ -208,7 +208,7 @@ def _loss(loss):
     return ["-", "-"] if loss is None else [f"{loss:.4f}", f"{math.exp(min(loss, 700)):.4g}"]
 
 
-def draw_positions(path, runs, trained_length=None, styles=None):
+def draw_positions(path, runs, trained_length=None):
     """Draws perplexity against the number of tokens that a prediction is made from.
 
     Args:
@@ -216,7 +216,6 @@ def draw_positions(path, runs, trained_length=None, styles=None):
         runs: dictionary of label -> list of what `summary` returned, one for each seed. A line is
             the mean of the seeds' losses, its band from the lowest to the highest.
         trained_length: tokens of the rows of training, which a line marks; `None` if unknown.
-        styles: dictionary of label -> keywords of `plot`. Defaults to a color each.
     """
     from matplotlib.figure import Figure
 
@@ -225,7 +224,7 @@ def draw_positions(path, runs, trained_length=None, styles=None):
     figure = Figure(figsize=(8.5, 4.8), layout="constrained")
     axes = figure.add_subplot()
     for number, (label, results) in enumerate(runs.items()):
-        style = {"color": f"C{number % 10}", **(styles or {}).get(label, {})}
+        style = {"color": f"C{number % 10}"}
         middles, losses = curves(results)
         values, mean = np.exp(losses), np.exp(losses.mean(axis=0))
         axes.plot(middles, mean, "o", markersize=4, color=style["color"], linestyle="none")

@@ -394,7 +394,7 @@ def _notes(numbers):
 
 def draw(path, numbers):
     """Draws the scores of all runs by learning rate, a panel for each column."""
-    from training.study.pictures import draw_differences  # matplotlib is not on every machine
+    from training.study.pictures import draw_rows
 
     scores = {}
     for known, found, task in _columns(numbers["tasks"]):
@@ -404,5 +404,6 @@ def draw(path, numbers):
             for rate, values in found["rates"].items()
         }
         if summaries := summarize(seeds, None):
-            scores[f"{title}\nconstant answer: {found['constant']:.1f}"] = summaries
-    draw_differences(path, scores, "GLUE dev sets by learning rate", "percent")
+            rows = {rate: {rate: one} for rate, one in summaries.items()}
+            scores[f"{title}\nconstant answer: {found['constant']:.1f}"] = rows
+    draw_rows(path, scores, "GLUE dev sets by learning rate", "percent")

@@ -22,7 +22,7 @@ from training.study.study import Study
 
 
 def _work(settings):
-    from training.studies.ablation.work import Ablating
+    from training.studies.ablation.runs import Ablating
 
     return Ablating(settings)
 

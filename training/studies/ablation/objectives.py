@@ -1,7 +1,8 @@
-"""The settings of the ablation of each objective, so that all runs cost as many FLOPs."""
+"""Objectives at equal cost: the settings of each, so that all runs have as many FLOPs."""
 
 import dataclasses
 
+from training.command.report import duration, table
 from training.command.settings import COMMAND_LINE, nearest, option, values_of
 from training.command.without_keras import objective_names
 from training.machine.cost import step_flops
@@ -38,6 +39,19 @@ class RunCost:
         return abs(self.steps - steps) <= 0.5 + 1e-6
 
 
+def cost_table(costs):
+    """Returns what a run of each objective costs, as a table."""
+    header = ["objective", "steps", "tokens", "FLOPs of a step", "FLOPs of a run", "of the first's"]
+    is_timed = any(cost.seconds is not None for cost in costs.values())
+    header += ["time of training"] * is_timed
+    first, rows = next(iter(costs.values())).flops, []
+    for name, cost in costs.items():
+        row = [name, f"{cost.steps:,}", f"{cost.tokens:,}"]
+        row += [f"{cost.step_flops:.4g}", f"{cost.flops:.4g}", f"{cost.flops / first:.2%}"]
+        rows.append([*row, duration(cost.seconds)] if is_timed else row)
+    return table(header, rows)
+
+
 def names_of(settings):
     """Returns the names of `--objectives`, without commas."""
     return [word for word in values_of(settings.objectives) if word.strip(",")]
@@ -53,59 +67,30 @@ def ablations(settings):
     rounded, see `keras_tupe.trainer.step_flops`; warm-up and
     the steps between validations keep their share of the steps.
 
-    Args:
-        settings: a `Settings` of `training.studies.ablation` with `objectives`.
-
     Returns:
         Dictionary: name of the objective -> `Settings` without `objectives`.
     """
     found = {name: of_objective(settings, name) for name in names_of(settings)}
-    flops = {name: flops_of_step(one) for name, one in found.items()}
+    flops = {name: planned(one).step_flops for name, one in found.items()}
     first = next(iter(found))
     return {name: _scaled(one, flops[first] / flops[name]) for name, one in found.items()}
-
-
-def flops_of_step(settings):
-    """Returns the operations of a step of the runs of an ablation of one objective."""
-    from keras_tupe.data import PreparedRows
-
-    rows = PreparedRows(settings.data, "train")
-    return step_flops(_a_run(settings), rows.length, rows.vocabulary.size)
 
 
 def planned(settings):
     """Returns the `RunCost` of the runs of an ablation of one objective."""
     from keras_tupe.data import PreparedRows
 
-    length = PreparedRows(settings.data, "train").length
-    tokens = settings.steps * settings.batch_size * length
-    return RunCost(settings.steps, tokens, flops_of_step(settings))
-
-
-def flops_of(record, sizes, length):
-    """Returns the operations of a step of a run that is finished.
-
-    Args:
-        record: its settings, a dictionary.
-        sizes: of its encoder, a dictionary.
-        length: tokens of a row.
-    """
-    from training.pretrain.settings import Settings
-
-    settings = Settings(**record)
-    options = settings.objective_options()
-    return settings.objective_record().step_flops(sizes, settings.batch_size, length, options)
-
-
-def _a_run(settings):
-    return settings.pretraining(settings.variants[0], 0, settings.out)
+    rows = PreparedRows(settings.data, "train")
+    tokens = settings.steps * settings.batch_size * rows.length
+    flops = step_flops(settings.a_run(), rows.length, rows.vocabulary.size)
+    return RunCost(settings.steps, tokens, flops)
 
 
 def _scaled(settings, share):
     """Returns settings of a run of that share of the steps."""
     if share == 1:
         return settings
-    run = _a_run(settings)
+    run = settings.a_run()
     steps = max(round(run.steps * share), 1)
     return dataclasses.replace(
         settings,
@@ -127,13 +112,8 @@ def of_objective(settings, name):
     others += [] if name == "causal_lm" else _CAUSAL_OPTIONS
     usual = {field.name: field.default for field in dataclasses.fields(settings)}
     given = {k: v for k, v in settings.given.items() if k not in ("objectives", *others)}
-    return dataclasses.replace(
-        settings,
-        objective=name,
-        objectives=(),
-        given=given,
-        **{one: usual[one] for one in others},
-    )
+    own = {"objective": name, "objectives": (), "given": given}
+    return dataclasses.replace(settings, **own, **{one: usual[one] for one in others})
 
 
 def find_problems(settings):
@@ -185,16 +165,15 @@ def _rows(settings):
 
     rows, found = PreparedRows(settings.data, "train"), []
     for name in names_of(settings):
-        run = _a_run(of_objective(settings, name))
+        options = of_objective(settings, name).a_run().objective_options()
         try:
-            objectives.get(name).rule(rows, run.objective_options())
+            objectives.get(name).rule(rows, options)
         except ValueError as error:
             found.append(f"--objectives: {name}: {error}")
     if found:
         return found
-    scaled = ablations(settings)
     return [
         f"--objectives: {name}, whose runs have {one.steps:,} steps for equal FLOPs: {sentence}"
-        for name, one in scaled.items()
+        for name, one in ablations(settings).items()
         for sentence in one.problems()
     ]

@@ -1,237 +1,352 @@
-"""The report of an ablation: tables, numbers and pictures."""
+"""The report of an ablation: methods compared within each objective, and objectives by tasks."""
 
-import math
+import functools
 
 import numpy as np
 
+from keras_tupe import objectives as known_objectives
 from training.command.report import table
 from training.command.settings import COMMAND_LINE, nearest
-from training.studies.ablation import over_steps
-from training.studies.ablation.positions import by_position
-from training.studies.ablation.results import LOSS
-from training.study.report import (
-    comparison,
-    comparison_header,
-    note_on_comparisons,
-    spread,
-)
-from training.study.study import Report
+from training.command.variant import label_of
+from training.studies.ablation.objectives import RunCost, cost_table
+from training.studies.ablation.tasks import BEFORE, BY_POSITION, KINDS
+from training.study import pictures
+from training.study.report import along, bullets, compared, most_differences, notes_on
+from training.study.results import DIVERGED, Comparison
+from training.study.study import Report, Score
+
+LOSS = "held-out loss"
 
 
-def report(ablation, settings):
-    """Returns the `Report` of an ablation.
+def loss_name(output):
+    """Returns what the loss of one of several outputs is called."""
+    return f"{output.predictions} loss"
+
+
+def own_scores(objective):
+    """Returns the `Score`s of pre-training, the loss first."""
+    found = [Score(LOSS, "nats", ".4f", lower=True)]
+    found += [Score(name, "", ".4g", lower=True) for name in objective.numbers(0.0, 1.0)]
+    found.append(Score(objective.accuracy, "percent", ".2f"))
+    for output in objective.outputs.values():
+        found.append(Score(loss_name(output), "nats", ".4f", lower=True))
+        if output.accuracy != objective.accuracy:
+            found.append(Score(output.accuracy, "percent", ".2f"))
+    return found
+
+
+class Methods:
+    """The runs of one objective, by positional method.
 
     Args:
-        ablation: an `Ablation`.
-        settings: of the study.
+        results: the `Results` of the study.
+        baseline: name of a method.
+        **place: what the runs have in common, such as the objective.
 
     Raises:
-        ValueError: if a baseline that is asked for is not there.
+        ValueError: if models were tested on unequal rows.
     """
-    is_wish = settings.report_only and settings.given.get("baseline") == COMMAND_LINE
-    if is_wish and ablation.baseline not in ablation.methods:
-        raise ValueError(
-            f"--baseline must be one of the methods that are there, {list(ablation.methods)}; the "
-            f"nearest is {nearest(ablation.baseline, ablation.methods)!r}. "
-            f"Received: {ablation.baseline!r}"
+
+    def __init__(self, results, baseline, **place):
+        runs = results.of(**place)
+        self.trained = [run for run in runs if run.kind.startswith("pretrain")]
+        self.facts = self.trained[0].shared
+        self.found = Comparison(
+            results, "position", baseline, where=place, last=self.facts["steps"]
         )
-    drawn = {"study.png": "draw"}
-    drawn |= {"tasks.png": "draw_tasks"} if ablation.task_names else {}
-    drawn |= {"positions.png": "draw_by_position"} if ablation.by_position else {}
-    if ablation.tested_steps and ablation.task_names:
-        drawn["steps.png"] = "draw_over_steps"
-    pictures = {name: _drawing(how, ablation) for name, how in drawn.items()}
-    parts = [_facts(ablation), *parts_of(ablation), *how_to_read(notes(ablation))]
-    return Report("Positional methods compared", parts, as_json(ablation), pictures)
+        _check_sizes(runs)
+        self.objective = known_objectives.get(self.facts.get("objective", "masked_lm"))
+        known = ["pretrain", *(f"task {name}" for name in KINDS)]
+        runs.sort(key=lambda run: known.index(run.kind) if run.kind in known else len(known))
+        rows = [row for run in runs for row in run.found.get("scores", ())]
+        names = list(dict.fromkeys(row["score"] for row in rows))
+        own = own_scores(self.objective)
+        known = [BY_POSITION.name, *(score.name for score in own)]
+        self.own = [score for score in own if score.name in names] or own[:1]
+        self.tasks = [Score(name, "percent", ".2f") for name in names if name not in known]
+        self.has_positions = BY_POSITION.name in names
+        lengths = [length for run in runs if (length := run.found.get("trained_length"))]
+        self.trained_length = lengths[0] if lengths else "?"
+
+    @property
+    def scores(self):
+        """The `Score`s of the end of a run."""
+        return [*self.own, *self.tasks]
+
+    @property
+    def on_the_way(self):
+        """The `Score`s of tasks that presets on the way have too."""
+        return [score for score in self.tasks if len(self.found.places(score)) > 1]
+
+    @property
+    def order(self):
+        """Names of the methods, lowest loss first; those without one are last."""
+        means = {n: s.mean for n, s in self.found.summaries(self.own[0])[None].items()}
+        return sorted(self.found.names, key=lambda name: means.get(name, np.inf))
+
+    def words(self):
+        """Returns what the runs are, a sentence or two."""
+        facts, found = self.facts, self.found
+        tokens = facts["steps"] * facts["batch_size"] * facts["length"]
+        return (
+            f"Methods: {len(found.names)}. Seeds: {', '.join(map(str, found.seeds))}. "
+            f"{len(self.trained)} runs of {facts['steps']:,} steps, {tokens:,} tokens each "
+            f"(size `{facts['size']}`, {facts['length']} tokens per row, {facts['batch_size']} "
+            f"rows per step). The baseline is `{found.baseline}`."
+        )
+
+    def parts(self):
+        """Returns the tables and what is said of them, a list of texts."""
+        parts = []
+        for score in self.own:
+            parts += [f"## {score.name.capitalize()}", *compared(self.found, score)]
+        parts += ["## Steps, size and speed", self._cost_table()]
+        if self.has_positions:
+            parts += [
+                "## Perplexity by position",
+                along(self.found, BY_POSITION, BEFORE, "{:,} tokens"),
+                "Perplexity per token of held-out text, by how many tokens a prediction is made "
+                "from at most, the start token included; `-` where a method has no positions. The "
+                f"rows of training had {self.trained_length} tokens. Picture: `positions.png`.",
+            ]
+        for score in self.tasks:
+            parts += [f"## {score.name}", *compared(self.found, score)]
+        on_the_way, baseline = self.on_the_way, self.found.baseline
+        parts += ["## Scores over the steps of pre-training"] * bool(on_the_way)
+        for score in on_the_way:
+            parts += [f"{score.title}:", along(self.found, score)]
+        if on_the_way:
+            parts.append(
+                "Each preset on the way was fine-tuned or scored as the last one; in brackets the "
+                f"mean less that of `{baseline}` at the same step, with p after Holm's correction "
+                "for the methods of the column. The last column is the share of all steps after "
+                f"which a seed scores what `{baseline}` does with this seed at the end, read on "
+                "lines between the steps that were tested: it cannot be less than the first of "
+                "these. Picture: `steps.png`."
+            )
+        return parts
+
+    def _cost_table(self):
+        shares, rows = self.found.shares(self.own[0]), []
+        for name in self.order:
+            runs = [run.found for run in self.trained if run.place["position"] == name]
+            runs = [found for found in runs if DIVERGED not in found]
+            speeds = [x for one in runs if (x := one["tokens_per_second"]) is not None]
+            size = f"{runs[0]['encoder_parameters']:,}" if runs else "-"
+            speed = f"{np.median(speeds):,.0f}" if speeds else "-"
+            rows.append([name, str(shares.get(name, "-")), size, speed])
+        what = "share of the steps to the baseline's final loss"
+        return table(["method", what, "parameters of the encoder", "tokens/s"], rows)
+
+    def notes(self):
+        """Returns how to read the tables, a list of sentences."""
+        baseline = self.found.baseline
+        return [
+            "Equal seeds have the same order of rows, the same masks and the same first weights, "
+            "but for the weights that are a method's own.",
+            *notes_on(self.found, most_differences(self.found, self.scores)),
+            "The share of the steps is read from each seed's held-out curve, on lines between the "
+            f"validations, against the final loss of `{baseline}` with that seed. Mean and "
+            "interval are of the seeds that reached it. All curves are of the whole schedule of "
+            "learning rates: a run planned to be shorter would be lower at its end than this one "
+            "is there.",
+            "tokens/s is the median over log and seeds, of this machine with whatever else it did.",
+        ]
+
+    def record(self):
+        """Returns everything that is known, a dictionary for JSON."""
+        found = self.found
+        trained = [run for run in self.trained if DIVERGED not in run.found]
+        return {
+            "baseline": found.baseline,
+            "positions": found.names,
+            "seeds": found.seeds,
+            "settings": self.facts,
+            "units": {score.name: score.unit for score in self.scores},
+            "sign": "difference = method less baseline",
+            "encoder_parameters": {
+                run.place["position"]: run.found["encoder_parameters"] for run in trained
+            },
+            "scores": found.record(self.scores),
+            "share_of_steps_to_baseline": _records(found.shares(self.own[0])),
+            "over_steps": {
+                score.name: {
+                    "steps": {
+                        step: _records(found.summaries(score, step)[None])
+                        for step in found.places(score)
+                    },
+                    "share_of_steps_to_baseline": _records(found.shares(score)),
+                }
+                for score in self.on_the_way
+            },
+        }
+
+    def pictures(self, first="study.png"):
+        """Returns a dictionary: name of a picture -> function of the path to write to."""
+        found, styles = self.found, pictures.styles_of(self.found.names)
+        drawn = {first: self._draw}
+        if self.tasks:
+            title = "Scores in tasks, methods by held-out loss"
+            tasks = (title, found, self.tasks, self.order)
+            drawn["tasks.png"] = lambda path: pictures.draw_scores(path, *tasks)
+        if self.has_positions:
+            curves = found.curves(BY_POSITION, BEFORE)
+            across = "tokens that a prediction is made from, at most"
+            title = f"rows of training: {self.trained_length} tokens"
+            panel = pictures.curves(title, curves, styles, across, "perplexity", log=True)
+            position = ("Held-out perplexity by position", [panel], (8.5, 4.8))
+            drawn["positions.png"] = lambda path: pictures.draw(path, *position)
+        if self.on_the_way:
+            panels = [
+                pictures.curves(
+                    score.name, found.curves(score), styles, "steps", score.unit, found.baseline
+                )
+                for score in self.on_the_way
+            ]
+            title = "Scores of the presets on the way\nBand: lowest to highest seed. Black: "
+            steps = (f"{title}{found.baseline} at the end", panels, (4.6, 3.4))
+            drawn["steps.png"] = lambda path: pictures.draw(path, *steps)
+        return drawn
+
+    def _draw(self, path):
+        """Draws held-out loss over training, and the loss less the baseline's at the end."""
+        loss, baseline = self.own[0], self.found.baseline
+        styles = pictures.styles_of(self.found.names)
+        curves = self.found.curves(loss)
+        curves = {name: curves[name] for name in self.order if name in curves}
+        pairs = pictures.differences(self.found.summaries(loss)[None], baseline)
+        pairs = {name: {name: pairs[name]} for name in self.order if name in pairs}
+        unit = f"held-out {self.objective.predictions.replace(' ', '-')} loss (nats)"
+        title = "mean of the seeds, band: lowest to highest"
+        left = pictures.curves(title, curves, styles, "steps of training", unit, late=0.15)
+        title = f"at the end: less {baseline}'s, by seed"
+        right = pictures.dots(title, pairs, styles, "nats; left is better", 0.0)
+        size = (6.3, max(4.2, 1.4 + 0.36 * len(curves)))
+        pictures.draw(path, "Held-out loss", [left, right], size)
 
 
-def _drawing(how, ablation):
-    def draw(path):
-        from training.studies.ablation import pictures  # matplotlib is not on every machine
-
-        getattr(pictures, how)(path, ablation)
-
-    return draw
+def _records(found):
+    return {name: one.record() for name, one in found.items()}
 
 
-def how_to_read(notes):
-    """Returns a heading and a list of notes."""
-    return ["## How to read this", "\n".join(f"- {note}" for note in notes)]
+def _check_sizes(runs):
+    """Refuses models that brought rows of other lengths, or could take more pairs than others."""
+    first = {}
+    for run in runs:
+        size = run.found.get("size")
+        other, before = first.setdefault(run.kind, (run.name, size))
+        if size != before:
+            raise ValueError(
+                "The models of an ablation must be tested on equal rows: as long, and as many. "
+                "Move these folders away and give options that all models can follow (--length "
+                f"for GLUE, --paradigms for BLiMP). Received: {other}: {before}; {run.name}: {size}"
+            )
 
 
-def as_json(ablation):
-    """Returns everything that is known, a dictionary; what is not known is null."""
-    return {
-        "baseline": ablation.baseline,
-        "positions": list(ablation.methods),
-        "seeds": ablation.seeds,
-        "settings": ablation.facts,
-        "units": {
-            LOSS: "nats",
-            ablation.accuracy_name: "percent",
-            **dict.fromkeys(ablation.number_names, "perplexity"),
-            **ablation.parts,
-            "tasks": "percent",
-        },
-        "sign": "difference = method less baseline",
-        "methods": {name: _method(ablation, name) for name in ablation.methods},
-        "over_steps": over_steps.as_json(ablation),
-    }
+def report(results, settings, objectives):
+    """Returns the `Report` of an ablation, or of several objectives."""
+    baseline = label_of(settings.baseline)
+    there = list(dict.fromkeys(run.place.get("objective") for run in results.runs))
+    if there == [None]:
+        one = Methods(results, baseline)
+        names, is_wish = one.found.names, settings.given.get("baseline") == COMMAND_LINE
+        if settings.report_only and is_wish and baseline not in names:
+            raise ValueError(
+                f"--baseline must be one of the methods that are there, {names}; the nearest is "
+                f"{nearest(baseline, names)!r}. Received: {baseline!r}"
+            )
+        parts = [one.words(), *one.parts(), "## How to read this", bullets(one.notes())]
+        return Report("Positional methods compared", parts, one.record(), one.pictures())
+    names = [name for name in dict.fromkeys([*objectives, *there]) if name in there]
+    return _of_objectives(results, names, baseline)
 
 
-def _method(ablation, name):
-    method = ablation.methods[name]
-    scores = {
-        score: summaries[name].record()
-        for score, summaries in ablation.summaries.items()
-        if name in summaries
-    }
-    shares = ablation.shares.get(name)
-    return {
-        "position": method.position,
-        "options": method.options,
-        "encoder_parameters": method.encoder_parameters,
-        "scores": scores,
-        "share_of_steps_to_baseline": shares and shares.record(),
-        "runs": {seed: vars(result) for seed, result in method.results.items()},
-    }
-
-
-def parts_of(ablation):
-    """Returns the tables of an ablation and what is said of them, a list of texts."""
-    return [
-        "## Held-out loss",
-        _loss_table(ablation),
-        _verdicts(ablation, LOSS),
-        *by_position(ablation),
-        "## Steps, size and speed",
-        _cost_table(ablation),
-        *_tasks(ablation),
-        *over_steps.over_steps(ablation),
+def _of_objectives(results, names, baseline):
+    """Returns the `Report` on objectives, the first of which the others are compared with."""
+    within = {name: Methods(results, baseline, objective=name) for name in names}
+    found = Comparison(results, "objective", names[0], within="position")
+    scores = [s for s in within[names[0]].tasks if all(s in one.tasks for one in within.values())]
+    costs = {name: cost for name, one in within.items() if (cost := _cost(one))}
+    first = next(iter(costs.values()))
+    is_equal = all(cost.is_like(first) for cost in costs.values())
+    title = f"Objectives compared at {'equal' if is_equal else 'unequal'} FLOPs"
+    facts = within[names[0]].facts
+    parts = [
+        f"Objectives: {', '.join(names)}. Seeds: {', '.join(map(str, found.seeds))}. (Size "
+        f"`{facts['size']}`, {facts['length']} tokens per row, {facts['batch_size']} rows per "
+        f"step.) The objective that others are compared with is `{found.baseline}`.",
+        *("## What a run costs", cost_table(costs), _cost_words(is_equal, within)),
+        *(part for score in scores for part in (f"## {score.name}", *compared(found, score))),
     ]
+    if not scores:
+        parts.append(
+            "There is no score that all objectives have. Test the models in tasks (`--tasks`, "
+            "`--blimp`): losses are of different predictions and tell nothing of which objective "
+            "is better."
+        )
+    parts += ["## How to read this", bullets(_notes(found, scores))]
+    for name, one in within.items():
+        parts.append(f"## Methods within {name}")
+        parts += [f"#{part}" if part.startswith("## ") else part for part in one.parts()]
+    draw = functools.partial(pictures.draw_scores, title=title, comparison=found, scores=scores)
+    numbers = {
+        "objectives": names,
+        "baseline": found.baseline,
+        "positions": list(dict.fromkeys(n for one in within.values() for n in one.found.names)),
+        "seeds": found.seeds,
+        "equal_flops": is_equal,
+        "costs": {name: {**vars(cost), "flops": cost.flops} for name, cost in costs.items()},
+        "units": "percent",
+        "sign": "difference = objective less baseline, of one method",
+        "scores": found.record(scores),
+        "within": {name: one.record() for name, one in within.items()},
+    }
+    return Report(title, parts, numbers, {"study.png": draw} if scores else {})
 
 
-def _facts(ablation):
-    facts, results = ablation.facts, ablation.results
+def _cost(one):
+    """Returns the `RunCost` of the finished runs of one objective, `None` if all diverged."""
+    found = [run.found for run in one.trained if DIVERGED not in run.found]
+    if not found:
+        return None
+    steps, *sizes = (one.facts[name] for name in ("steps", "batch_size", "length"))
+    seconds = float(np.mean([run["seconds"] for run in found]))
+    return RunCost(steps, steps * sizes[0] * sizes[1], found[0]["step_flops"], seconds)
+
+
+def _cost_words(is_equal, within):
+    promise = (
+        "All runs have the same model FLOPs, to the nearest step."
+        if is_equal
+        else "**The runs do not cost the same**: they were not made by one study with "
+        "`--objectives`, and what follows is no comparison at equal cost."
+    )
+    counts = "; ".join(f"{len(one.trained)} of {name}" for name, one in within.items())
     return (
-        f"Methods: {len(ablation.methods)}. Seeds: {', '.join(map(str, ablation.seeds))}. "
-        f"{len(results)} runs of {facts['steps']:,} steps, {results[0].tokens[-1]:,} tokens each "
-        f"(size `{facts['size']}`, {facts['length']} tokens per row, {facts['batch_size']} rows "
-        f"per step). The baseline is `{ablation.baseline}`."
+        f"{promise} `keras_tupe.trainer.step_flops` counts the matrix products of the forward "
+        "pass, and twice as many for the backward pass, of all models that an objective trains (of "
+        "replaced tokens the generator's too). Not counted: normalizations, softmax, gathering of "
+        "embeddings, the optimizer, what positional methods do, validations, and the tests of the "
+        "models. So steps, tokens and time differ between objectives. The time is the mean of the "
+        f"runs ({counts}), on this machine with whatever else it did, validations included."
     )
 
 
-def _ordered(ablation):
-    """Returns the names of the methods, lowest loss first."""
-    summaries = ablation.summaries[LOSS]
-    return sorted(ablation.methods, key=lambda name: summaries[name].mean)
-
-
-def _loss_table(ablation):
-    numbers = ablation.number_names
-    parts = ablation.parts
-    header = ["method", "seeds", LOSS, *numbers, ablation.accuracy_name, *parts]
-    header += comparison_header("loss")
-    rows = []
-    for name in _ordered(ablation):
-        found = {score: summaries.get(name) for score, summaries in ablation.summaries.items()}
-        loss, accuracy = found[LOSS], found[ablation.accuracy_name]
-        row = [name, str(len(loss.values)), spread(loss, ".4f")]
-        row += [spread(found[one], ".4g") if found[one] else "-" for one in numbers]
-        row.append(spread(accuracy, ".2f") + " %")
-        row += [_part(found.get(part), unit) for part, unit in parts.items()]
-        rows.append([*row, *comparison(loss, "+.4f")])
-    return table(header, rows)
-
-
-def _part(summary, unit):
-    """Returns the loss or the accuracy of one of several outputs."""
-    if summary is None:
-        return "-"
-    return spread(summary, ".2f") + " %" if unit == "percent" else spread(summary, ".4f")
-
-
-def _verdicts(ablation, score):
-    lines = [
-        f"- {name}: {summary.difference.verdict}"
-        for name in _ordered(ablation)
-        if (summary := ablation.summaries[score][name]).difference is not None
+def _notes(found, scores):
+    notes = [
+        "Held-out losses and accuracies of pre-training are not compared: each objective predicts "
+        "something else. Below, methods are compared within an objective.",
+        "Objectives are compared within a method. Runs of equal seeds read the same rows in the "
+        "same order, and one that has more steps reads more of them.",
+        *notes_on(found, most_differences(found, scores)),
+        "All objectives have the same learning rate and size: others, or a longer training, may "
+        "order them otherwise.",
     ]
-    if not lines and ablation.baseline in ablation.methods:
-        return ""  # it is the only method
-    if not lines:
-        return f"No run of the baseline `{ablation.baseline}` is finished: nothing to compare with."
-    return f"Each method against `{ablation.baseline}` ({score}):\n\n" + "\n".join(lines)
-
-
-def _cost_table(ablation):
-    header = [
-        "method",
-        "share of the steps to the baseline's final loss",
-        "not reached",
-        "parameters of the encoder",
-        "tokens/s",
-    ]
-    rows = []
-    for name in _ordered(ablation):
-        method, shares = ablation.methods[name], ablation.shares.get(name)
-        speeds = [one.tokens_per_second for one in method.results.values()]
-        speeds = [speed for speed in speeds if speed is not None]
-        rows.append(
-            [
-                name,
-                _share(shares),
-                "-" if shares is None else f"{shares.num_not_reached} of {len(shares.values)}",
-                f"{method.encoder_parameters:,}",
-                f"{np.median(speeds):,.0f}" if speeds else "-",
-            ]
+    if any("BLiMP" in score.name for score in scores):
+        notes.append(
+            "BLiMP asks each model in its own way: a masked language model for the "
+            "pseudo-log-likelihood of the sentences, a causal one for their log-likelihood, a "
+            "discriminator for how likely each token is the sentence's own. The pairs are the "
+            "same; the question is not quite."
         )
-    return table(header, rows)
-
-
-def _share(shares):
-    if shares is None or shares.mean is None:
-        return "-"
-    text = f"{shares.mean:.0%}"
-    return text if math.isnan(shares.low) else f"{text} ({shares.low:.0%} to {shares.high:.0%})"
-
-
-def _tasks(ablation):
-    """Returns a heading and a table for each score of the tasks."""
-    parts = []
-    for score in ablation.task_names:
-        summaries = ablation.summaries[score]
-        header = ["method", "seeds", f"{score} (percent)", *comparison_header("score")]
-        rows = [
-            [
-                name,
-                str(len(summaries[name].values)),
-                spread(summaries[name], ".2f"),
-                *comparison(summaries[name], "+.2f"),
-            ]
-            for name in sorted(summaries, key=lambda name: -summaries[name].mean)
-        ]
-        parts += [f"## {score}", table(header, rows)]
-    return parts
-
-
-def notes(ablation):
-    """Returns how to read the tables, a list of sentences."""
-    count = sum(one.difference is not None for one in ablation.summaries[LOSS].values())
-    baseline = ablation.baseline
-    return [
-        "Equal seeds have the same order of rows, the same masks and the same first weights, but "
-        "for the weights that are a method's own. So runs are compared in pairs of equal seeds.",
-        f"Differences are the method less `{baseline}`. A lower loss is better, a negative "
-        "difference; a higher accuracy or score is better.",
-        "Intervals hold 95 % (Student's t over seeds, which takes them to be normal). p is of the "
-        "paired t test.",
-        *note_on_comparisons(count, "method"),
-        "*too few seeds to tell*: what was seen may be luck. It does not mean that the methods are "
-        "equal; the list says how large a difference so many seeds would find.",
-        "The share of the steps is read from each seed's held-out curve, on lines between the "
-        f"validations, against the final loss of `{baseline}` with that seed. Mean and interval "
-        "are of the seeds that reached it. All curves are of the whole schedule of learning rates: "
-        "a run planned to be shorter would be lower at its end than this one is there.",
-        "tokens/s is the median over log and seeds, of this machine with whatever else it did.",
-    ]
+    return notes

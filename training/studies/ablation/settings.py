@@ -1,31 +1,52 @@
-"""The settings of an ablation, and what each run has of them."""
+"""The settings of an ablation, what each run has of them, and what can be wrong with them."""
 
 import argparse
 import dataclasses
 import functools
 import json
+import os
+import shlex
 
-from training.command.settings import COUNT, setting, values_of
-from training.command.variant import parse
-from training.command.without_keras import method_names
+from training.command.checks import not_there
+from training.command.settings import (
+    COMMAND_LINE,
+    COUNT,
+    nearest,
+    option,
+    setting,
+    values_of,
+    wrong_fields,
+)
+from training.command.variant import Variant, label_of, parse
+from training.command.without_keras import method_names, without_keras
 from training.machine.cost import CURVE_POINTS
 from training.pretrain import settings as pretrain_settings
 from training.pretrain.settings import scaled_warmup
-from training.studies.ablation.checks import OWN_CHOICE, find_problems
+from training.studies.ablation import objectives
+from training.studies.ablation.tasks import KINDS, tasks_of
 from training.study.study import StudyOptions
 
+with without_keras():
+    from keras_tupe.models.sizes import SIZES
+
+# What a file of settings for training.pretrain may hold and an ablation decides by itself.
+_OWN_CHOICE = ("position", "position_options", "position_file", "seed", "keep_steps")
 _PRETRAIN = {
     field.name: field
     for field in dataclasses.fields(pretrain_settings.Settings)
     if "help" in field.metadata
 }
 # What all runs have in common, with the names, the help and the defaults of training.pretrain.
-PASSED_ON = tuple(
-    name
-    for name in _PRETRAIN
-    if name not in (*OWN_CHOICE, "out", "config", "preset", "allow_change")
-)
-ALL = "all"
+_NOT_SHARED = (*_OWN_CHOICE, "out", "config", "preset", "allow_change")
+_PASSED_ON = tuple(name for name in _PRETRAIN if name not in _NOT_SHARED)
+# Setting that names data -> whether a path is it, and its kind.
+_PATHS = {
+    "glue": (lambda path: path == "tfds" or os.path.isdir(path), "a folder"),
+    "blimp": (os.path.isdir, "a folder"),
+    "long_rows": (os.path.isdir, "a folder"),
+    "squad_train": (os.path.isfile, "a file"),
+    "squad_dev": (os.path.isfile, "a file"),
+}
 
 
 def _copy(name, text=None):
@@ -36,7 +57,7 @@ def _copy(name, text=None):
 
 _Shared = dataclasses.make_dataclass(
     "_Shared",
-    [*map(_copy, PASSED_ON), *(_copy(name, argparse.SUPPRESS) for name in OWN_CHOICE)],
+    [*map(_copy, _PASSED_ON), *(_copy(name, argparse.SUPPRESS) for name in _OWN_CHOICE)],
     frozen=True,
 )
 
@@ -83,7 +104,12 @@ class Settings(_Shared, StudyOptions):
 
     def problems(self):
         """Returns a sentence for each mistake."""
-        return find_problems(self)
+        if self.report_only:
+            if self.out is not None and os.path.isdir(self.out):
+                return []
+            received = "none" if self.out is None else not_there(self.out)
+            return [f"--report-only needs --out, the folder of an ablation. Received: {received}"]
+        return objectives.find_problems(self) if self.objectives else _problems(self)
 
     def position_texts(self):
         """Returns the texts of `--positions`, without commas; `all` is all methods there are."""
@@ -92,7 +118,7 @@ class Settings(_Shared, StudyOptions):
             text
             for word in found
             if word.strip(",")
-            for text in (method_names() if word == ALL else [word])
+            for text in (method_names() if word == "all" else [word])
         ]
 
     @functools.cached_property
@@ -100,18 +126,17 @@ class Settings(_Shared, StudyOptions):
         """The `Variant` of each method, in the order of `--positions`; not with `report_only`."""
         return [parse(text) for text in self.position_texts()]
 
+    def a_run(self):
+        """Returns the settings of one of the runs, whose positional method is any."""
+        return self.pretraining(self.variants[0], 0, self.out)
+
     def pretraining(self, variant, seed, out):
         """Returns the `training.pretrain` settings of a run.
 
         Where neither command line nor file say otherwise, the warm-up is the share of the steps
         that it is in the defaults of `training.pretrain`, and there are `CURVE_POINTS` validations.
-
-        Args:
-            variant: a `Variant`.
-            seed: an integer >= 0.
-            out: folder of the run.
         """
-        values = {name: getattr(self, name) for name in PASSED_ON}
+        values = {name: getattr(self, name) for name in _PASSED_ON}
         if "warmup_steps" not in self.given:
             usual = (_PRETRAIN[name].default for name in ("warmup_steps", "steps"))
             values["warmup_steps"] = scaled_warmup(*usual, self.steps)
@@ -126,3 +151,143 @@ class Settings(_Shared, StudyOptions):
             seed=seed,
             out=str(out),
         )
+
+
+def _problems(settings):
+    found = [
+        f"{option(name)} is not for an ablation: --positions names the methods, --seeds how often "
+        f"each is trained, and only presets are kept. Received: {name}={getattr(settings, name)!r}"
+        for name in _OWN_CHOICE
+        if settings.given.get(name) == COMMAND_LINE
+    ]
+    found += filter(None, [wrong_fields(settings).get("seeds")])
+    if settings.valid_every == 0:
+        found.append(
+            "--valid-every must be above 0: methods are compared by their held-out losses. "
+            "Received: 0"
+        )
+    if settings.strategy == "multiworker":
+        found.append(
+            "--strategy multiworker is not for an ablation, which starts its runs on one machine. "
+            "Received: strategy='multiworker'"
+        )
+    variants, sentences = _variants(settings)
+    texts = [variant.text for variant in variants]
+    if not sentences and label_of(settings.baseline) not in [one.label for one in variants]:
+        sentences = [
+            f"--baseline must be one of --positions, {texts}; the nearest is "
+            f"{nearest(settings.baseline, texts)!r}. Received: {settings.baseline!r}"
+        ]
+    found += sentences
+    if settings.out is None and not settings.plan:
+        found.append("--out must name the folder of the ablation. Received: none")
+    some = variants[0] if variants else Variant("none")
+    found += settings.pretraining(some, 0, settings.out or "none").problems()
+    return found + _rows_and_options(settings, variants) + _tasks(settings)
+
+
+def _variants(settings):
+    """Returns the variants that are right, and sentences on the others."""
+    words = settings.position_texts()
+    if not words:
+        return [], [
+            "--positions must name the methods to compare, such as --positions absolute tupe_r. "
+            f"Received: {' '.join(settings.positions) or 'none'}"
+        ]
+    variants, found, seen = [], [], {}
+    for word in words:
+        try:
+            variants.append(parse(word))
+        except (ValueError, TypeError) as error:
+            found.append(f"--positions: {error}")
+    for variant in variants:
+        method = (variant.position, str(sorted(variant.resolved().items())))
+        first = seen.setdefault(method, variant)
+        if first is not variant:
+            found.append(
+                "--positions must name every method once; options that are the method's defaults "
+                f"make no other one. Received: {first.text!r} and {variant.text!r}"
+            )
+    return variants, found
+
+
+def _rows_and_options(settings, variants):
+    """Checks the rows, and the options of the methods for rows of their length."""
+    if settings.data is None or not os.path.isdir(settings.data) or settings.size not in SIZES:
+        return []  # said already
+    from keras_tupe import data, positions
+
+    try:
+        rows = data.PreparedRows(settings.data, "train")
+        data.PreparedRows(settings.data, "valid")
+    except (ValueError, OSError) as error:
+        return [f"--data: {error}"]
+    longest = settings.max_sequence_length or rows.length
+    size, found = SIZES[settings.size], []
+    for variant in variants:
+        method, options = positions.get(variant.position), variant.resolved()
+        dims = positions.Dims(size.num_heads, size.hidden_dim // size.num_heads, longest)
+        try:
+            method.check_pattern(variant.position, settings.attention_pattern)
+            for factory in (method.embed, method.bias, method.shared, method.attention):
+                if factory is not None:
+                    factory(dims, options)
+            if method.has_length_limit(options) and rows.length > longest:
+                raise ValueError(
+                    "rows must not be longer than --max-sequence-length. Received: rows of "
+                    f"{rows.length} tokens, max_sequence_length={longest}"
+                )
+        except (ValueError, TypeError) as error:
+            found.append(f"--positions: {variant.text}: {error}")
+    return found
+
+
+def _tasks(settings):
+    found = []
+    if bool(settings.tasks) != (settings.glue is not None):
+        found.append(
+            "--tasks and --glue belong together: the names of the tasks, and the folder of their "
+            f"files. Received: tasks={list(settings.tasks)}, glue={settings.glue!r}"
+        )
+    if (settings.squad_train is None) != (settings.squad_dev is None):
+        found.append(
+            "--squad-train and --squad-dev belong together. Received: "
+            f"squad_train={settings.squad_train!r}, squad_dev={settings.squad_dev!r}"
+        )
+    for name, (is_there, kind) in _PATHS.items():
+        path = getattr(settings, name)
+        if path is not None and not is_there(path):
+            found.append(f"{option(name)} must be {kind} that exists. Received: {not_there(path)}")
+    if settings.long_rows is not None and settings.objective != "causal_lm":
+        found.append(
+            "--long-rows is for --objective causal_lm, whose losses are of all positions. "
+            f"Received: long_rows={settings.long_rows!r}, objective={settings.objective!r}"
+        )
+    for name, kind in KINDS.items():
+        text = getattr(settings, f"{name}_options")
+        if text and not getattr(settings, kind.switch):
+            found.append(
+                f"--{name}-options is of no use without {option(kind.switch)}. Received: {text!r}"
+            )
+        try:
+            shlex.split(text)
+        except ValueError as error:
+            found.append(f"--{name}-options must be words of a shell: {error}. Received: {text!r}")
+    if found:
+        return found
+    tasks = tasks_of(settings)
+    found = [sentence for task in tasks for sentence in task.problems()]
+    if tasks and settings.objective == "seq2seq":
+        found.append(
+            "--objective seq2seq has no tasks yet: the commands of --tasks, --squad-train and "
+            "--blimp take encoders, and this one trains an encoder and a decoder. Leave them out. "
+            f"Received: {', '.join(task.name for task in tasks)}"
+        )
+    if settings.objective in ("causal_lm", "replaced_token"):
+        found += [
+            "--blimp-options cannot have --score word, which is for models of masked tokens. "
+            f"Received: {settings.blimp_options!r}, objective={settings.objective!r}"
+            for task in tasks
+            if task.name == "blimp" and task.settings and task.settings.score == "word"
+        ]
+    return found

@@ -1,9 +1,9 @@
 """The tasks of an ablation's models: a command for each, what tells it from others, its scores."""
 
+import collections.abc
 import dataclasses
-import hashlib
 import json
-import os
+import math
 import pathlib
 import shlex
 
@@ -12,11 +12,14 @@ from training.command.without_keras import without_keras
 from training.evaluate.tasks import blimp, perplexity
 from training.finetune.glue.protocol import GLUE_TASKS, PROTOCOLS
 from training.finetune.tasks import glue, squad
+from training.study.study import Score
 
 with without_keras():
     from keras_tupe._json_file import read_json_object
 
 RESULTS = "study.json"
+BY_POSITION = Score("perplexity by position", "", ".4g", lower=True)
+BEFORE = "tokens before"  # by which its rows are told apart
 _NO_PRESET = "preset-that-is-not-there-yet"
 _LONGEST = max(protocol.length for protocol in PROTOCOLS.values())
 _MOST = 1000.0  # percent; NaN is not below it
@@ -25,22 +28,47 @@ _NO_MATTER = {"preset", "presets", "out", "position_file", "data", "train", "val
 _NO_MATTER |= {"strategy", "xla", "remat", "deterministic"}
 
 
-def _glue_scores(results):
-    columns = {
-        f"GLUE {name}": column["score"]
-        for task in results["tasks"].values()
-        for name, column in task["columns"].items()
-    }
-    average = {"GLUE average": results["average"]} if len(columns) > 1 else {}
-    return {**columns, **average}
+def _glue_rows(results):
+    columns = [item for task in results["tasks"].values() for item in task["columns"].items()]
+    found = {f"GLUE {name}": column["score"] for name, column in columns}
+    return _rows(found | ({"GLUE average": results["average"]} if len(columns) > 1 else {}))
 
 
-def _squad_scores(results):
-    return {"SQuAD EM": results["exact_match"]["mean"], "SQuAD F1": results["f1"]["mean"]}
+def _squad_rows(results):
+    return _rows({f"SQuAD {name}": results[key]["mean"] for name, key in SQUAD.items()})
 
 
-def _blimp_scores(results):
-    return {"BLiMP": 100 * results["overall"]["accuracy"]}
+def _squad_seeds(results):
+    return [
+        {**row, "seed": seed}
+        for name, key in SQUAD.items()
+        for seed, value in enumerate(results[key]["values"])
+        for row in _rows({f"SQuAD {name}": value})
+    ]
+
+
+def _blimp_rows(results):
+    return _rows({"BLiMP": 100 * results["overall"]["accuracy"]})
+
+
+def _perplexity_rows(results):
+    return [
+        {
+            "score": BY_POSITION.name,
+            BEFORE: one["last"],
+            "value": math.exp(min(one["loss"], 700.0)),
+        }
+        for one in results["bins"]
+        if one["loss"] is not None
+    ]
+
+
+def _rows(scores):
+    """Returns rows of scores in percent; `None` is of a model that has none."""
+    for name, value in scores.items():
+        if not (value is None or (type(value) in (int, float) and abs(value) <= _MOST)):
+            raise ValueError(f"{name} is {str(value)[:100]}")
+    return [{"score": name, "value": value} for name, value in scores.items()]
 
 
 def _glue_files(settings):
@@ -50,24 +78,45 @@ def _glue_files(settings):
     return [folder for folder in folders if folder.is_dir()] or [settings.data]
 
 
-# Name -> command, its settings, their paths of data, scores in its results (`None`: others).
-_COMMANDS = {
-    "glue": ("training.finetune", glue.Settings, _glue_files, _glue_scores),
-    "squad": (
-        *("training.finetune", squad.Settings),
-        *(lambda settings: [settings.train, settings.valid], _squad_scores),
+@dataclasses.dataclass(frozen=True)
+class _Kind:
+    """A command that scores a preset.
+
+    Attributes:
+        module: the command.
+        settings: its `Settings`.
+        switch: the setting of an ablation that asks for it.
+        data: dictionary: setting of the command -> that of the ablation.
+        rows: function of its results -> rows of scores.
+        files: function of its settings -> paths of the data that scores depend on.
+    """
+
+    module: str
+    settings: type
+    switch: str
+    data: dict
+    rows: collections.abc.Callable
+    files: collections.abc.Callable = lambda settings: [settings.data]
+
+
+SQUAD = {"EM": "exact_match", "F1": "f1"}
+# In the order of tables.
+KINDS = {
+    "glue": _Kind(
+        *("training.finetune", glue.Settings, "tasks", {"data": "glue", "tasks": "tasks"}),
+        *(_glue_rows, _glue_files),
     ),
-    "blimp": (
-        *("training.evaluate", blimp.Settings),
-        *(lambda settings: [settings.data], _blimp_scores),
+    "squad": _Kind(
+        *("training.finetune", squad.Settings, "squad_train"),
+        *({"train": "squad_train", "valid": "squad_dev"}, _squad_rows),
+        lambda settings: [settings.train, settings.valid],
     ),
-    "perplexity": (
-        *("training.evaluate", perplexity.Settings),
-        *(lambda settings: [settings.data], None),
+    "blimp": _Kind("training.evaluate", blimp.Settings, "blimp", {"data": "blimp"}, _blimp_rows),
+    "perplexity": _Kind(
+        *("training.evaluate", perplexity.Settings, "long_rows", {"data": "long_rows"}),
+        _perplexity_rows,
     ),
 }
-
-TASKS = tuple(_COMMANDS)  # in the order of tables
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,25 +124,36 @@ class Task:
     """A command that scores the preset of a run.
 
     Attributes:
-        name: of the task, and of its folder.
+        name: of the task, one of `KINDS`.
         settings: a `Settings` of the command, but for what is a run's own; `None` if the words
             that were given for it cannot be read.
         mistakes: sentences on these words.
+        folder: of its runs; the name by default.
+        place: what tells its rows from those of others, a dictionary of texts; a text may name the
+            method, `{position}`.
+        each_seed: whether SQuAD has a row for each seed of fine-tuning, in place of their mean.
     """
 
     name: str
     settings: object
     mistakes: tuple = ()
+    folder: str = ""
+    place: dict = dataclasses.field(default_factory=dict)
+    each_seed: bool = False
 
     @property
     def module(self):
         """The command."""
-        return _COMMANDS[self.name][0]
+        return KINDS[self.name].module
 
     def words(self, preset, out, variant):
         """Returns the command line for a preset."""
         own = {"out": str(out), "position_file": variant.file}
         return [self.name, *words(self.with_preset(str(preset)).changed(**own).settings)]
+
+    def placed(self, variant):
+        """Returns its `place`, of a method."""
+        return {key: text.format(position=variant.label) for key, text in self.place.items()}
 
     def with_preset(self, preset):
         """Returns the task of a preset, or of none."""
@@ -123,40 +183,31 @@ class Task:
 
     def identity(self):
         """Returns what its scores depend on besides the model: values, a protocol's, hashes."""
-        _, kind, files, _ = _COMMANDS[self.name]
-        fields = [field.name for field in dataclasses.fields(kind) if "help" in field.metadata]
-        found = {name: getattr(self.settings, name) for name in fields if name not in _NO_MATTER}
-        if self.name == "glue":
+        from keras_tupe.data import file_hash
+
+        kind = KINDS[self.name]
+        names = [one.name for one in dataclasses.fields(kind.settings) if "help" in one.metadata]
+        found = {name: getattr(self.settings, name) for name in names if name not in _NO_MATTER}
+        if "protocol" in found:
             found["protocol"] = vars(PROTOCOLS[self.settings.protocol])
-        found["data"] = [content_hash(path) for path in files(self.settings)]
+        found["data"] = [file_hash(path) for path in kind.files(self.settings)]
         return json.loads(json.dumps(found, default=_plain))
 
     def read(self, folder):
-        """Returns what it found, a dictionary: `scores`, and what must be equal for all models.
-
-        Args:
-            folder: where its command wrote.
-
-        Raises:
-            ValueError: if its results are not what it wrote.
-        """
-        path, scores_of = pathlib.Path(folder) / RESULTS, _COMMANDS[self.name][3]
+        """Returns what it found, a dictionary: `scores`, and what must be equal for all models."""
+        path = pathlib.Path(folder) / RESULTS
         try:
             results = read_json_object(path)
-            found = {"size": _size(results)}
-            if results.get("diverged") and not results.get("rows"):
-                return {**found, "scores": []}
-            if "seconds" in results:
-                found["seconds"] = float(results["seconds"])
-            if scores_of is None:
-                names = ("positions", "trained_length", "numbers", "bins")
-                return {**found, "by_position": {name: results[name] for name in names}}
-            scores = scores_of(results)
-            wrong = [score for score, value in scores.items() if not _is_score(value)]
-            if wrong:
-                raise ValueError(f"{wrong[0]} is {str(scores[wrong[0]])[:100]}")
-            rows = [{"score": score, "value": value} for score, value in scores.items()]
-            return {**found, "scores": rows}
+            seconds = {"seconds": float(results["seconds"])} if "seconds" in results else {}
+            rows_of = _squad_seeds if self.each_seed else KINDS[self.name].rows
+            has_scores = results.get("rows") or not results.get("diverged")
+            return {
+                **seconds,
+                "size": _size(results),
+                "changes": list(map(str, results.get("changes", []))),
+                "trained_length": results.get("trained_length"),
+                "scores": rows_of(results) if has_scores else [],
+            }
         except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(
                 f"The results of a task must be those that its command wrote: "
@@ -168,11 +219,6 @@ def _plain(value):
     return vars(value) if hasattr(value, "__dict__") else str(value)
 
 
-def _is_score(value):
-    """Whether it is a number, or `None` for a model that has no score."""
-    return value is None or (type(value) in (int, float) and abs(value) <= _MOST)
-
-
 def _size(results):
     """Returns a text: how long the rows were, and how many pairs, as far as results tell."""
     overall = results.get("overall") or {}
@@ -180,43 +226,17 @@ def _size(results):
     return ", ".join(f"{value} {name}" for name, value in found.items() if value is not None)
 
 
-def content_hash(path):
-    """Returns a hash of a file, or of all files in a folder with their names."""
-    path, found = pathlib.Path(path), hashlib.sha256()
-    files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
-    for file in files:
-        found.update(os.fsencode("" if file == path else file.relative_to(path)))
-        with file.open("rb") as stream:
-            found.update(hashlib.file_digest(stream, "sha256").digest())
-    return found.hexdigest()[:16]
-
-
 def tasks_of(settings, length=None):
-    """Returns the `Task`s that a `Settings` of an ablation asks for.
-
-    Args:
-        settings: the `Settings`.
-        length: tokens of a row of pre-training, `None` if not known yet. GLUE gets no more than
-            that of any method: those without a limit would else read longer texts than the others.
-    """
-    given = {
-        "glue": settings.tasks and {"data": settings.glue, "tasks": settings.tasks},
-        "squad": settings.squad_train
-        and {"train": settings.squad_train, "valid": settings.squad_dev},
-        "blimp": settings.blimp and {"data": settings.blimp},
-        "perplexity": settings.long_rows and {"data": settings.long_rows},
-    }
+    """Returns the `Task`s that a `Settings` of an ablation asks for."""
     found = []
-    for name, values in given.items():
-        if values:
+    for name, kind in KINDS.items():
+        if getattr(settings, kind.switch):
+            values = {key: getattr(settings, given) for key, given in kind.data.items()}
             options = shlex.split(getattr(settings, f"{name}_options"))
-            task = _task(name, [_NO_PRESET, *option_words(values), *options])
+            line = [_NO_PRESET, *option_words(values), *options]
+            read_settings, mistakes = read(kind.settings, line)
+            task = Task(name, read_settings, tuple(mistakes)).with_preset(None)
             if name == "glue" and length is not None and task.settings.length is None:
                 task = task.changed(length=min(_LONGEST, length))
             found.append(task)
     return found
-
-
-def _task(name, command_line):
-    settings, mistakes = read(_COMMANDS[name][1], command_line)
-    return Task(name, settings, tuple(mistakes)).with_preset(None)

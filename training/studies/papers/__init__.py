@@ -8,8 +8,8 @@ Scales: `laptop` is an hour or two on two cores, `gpu-hour` and `gpu-day` are th
 GPU, `paper` is what the paper did. The rows of text must have the length of the scale (128 tokens
 for a laptop); `--plan` tells what will run, its FLOPs and the hours on the device that is found.
 
-An experiment does `study ablation`, `convert` and `finetune squad` in OUT. The report has the
-paper's numbers and ours in tables of their own, and what differs between them.
+An experiment has the runs of `study ablation`, or those of `convert` and `finetune squad`. The
+report has the paper's numbers and ours in tables of their own, and what differs between them.
 """
 
 from training.command.settings import CONFIGS, read_toml
@@ -18,7 +18,7 @@ from training.study.study import Study
 
 
 def _work(settings):
-    from training.studies.papers.work import Papers
+    from training.studies.papers.runs import Papers
 
     return Papers(settings)
 

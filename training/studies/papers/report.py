@@ -1,109 +1,72 @@
-"""The report of an experiment: the paper's numbers, and ours beside them."""
+"""The report of an experiment: the papers' numbers, and ours beside them."""
 
+import functools
 import math
 
 from training.command.report import table
 from training.command.variant import parse
-from training.finetune.glue.protocol import PROTOCOLS
-from training.studies.ablation.results import LOSS
-from training.studies.papers.results import AVERAGE, claims, verdict
-from training.study.report import spread
-from training.study.study import Report
+from training.finetune.glue.protocol import COLUMNS, PROTOCOLS
+from training.studies.ablation.report import LOSS, Methods
+from training.study import pictures
+from training.study.report import bullets, compared, most_differences, notes_on, spread
+from training.study.results import Comparison, Summary, summarize
+from training.study.study import Report, Score
+
+AVERAGE, F1 = "GLUE average", "SQuAD F1"
+METHOD_AT = "{{position}}, {} tokens"  # of a method that is asked at several lengths
+
+
+class Ours:
+    """What an experiment found.
+
+    Attributes:
+        found: the `Comparison`.
+        scores: list of `Score`s, losses in nats, all else in percent.
+        methods: the `Methods` of the models that were pre-trained, `None` if none was.
+        unit: what the pairs behind differences are, such as "pre-trainings".
+        changes: sentences: what the commands say that differs from a paper's protocol.
+        headline: the `Score` that the experiment is about: of a task, or else the loss.
+
+    Args:
+        plan: the `Plan` that was carried out.
+        results: the `Results` of its runs.
+    """
+
+    def __init__(self, plan, results):
+        scale, self.methods = plan.scale, None
+        self.unit = "pre-trainings" if scale.pretrain else "runs of fine-tuning"
+        baseline = parse(scale.positions[0]).label
+        if scale.pretrain is not None:
+            self.methods = Methods(results, baseline)
+            self.found, self.scores = self.methods.found, self.methods.scores
+        if scale.squad is not None and (scale.preset or len(scale.squad.lengths) > 1):
+            at_first = METHOD_AT.format(scale.squad.lengths[0]).format(position=baseline)
+            self.found = Comparison(results, "method", at_first)
+            self.scores = [Score(name, "percent", ".2f") for name in ("SQuAD EM", F1)]
+        self.scores = [score for score in self.scores if self.found.summaries(score)[None]]
+        self.changes = sorted({x for run in results.runs for x in run.found.get("changes", ())})
+        by_name = {score.name: score for score in self.scores}
+        glue = [name for name in by_name if name.startswith("GLUE ")]
+        wanted = [name for name in (AVERAGE, F1, *glue, LOSS) if name in by_name]
+        self.headline = by_name[wanted[0]] if wanted else None
+
+    @functools.cached_property
+    def summaries(self):
+        """Of the headline, a dictionary: name -> `Summary`, the baseline first."""
+        found = self.found.summaries(self.headline)[None]
+        return dict(sorted(found.items(), key=lambda item: item[0] != self.found.baseline))
 
 
 def report(plan, results, overrides):
-    """Returns the `Report` of an experiment.
-
-    Args:
-        plan: the `Plan` that was carried out.
-        results: its `Results`.
-        overrides: what the command line changed in the scale, a dictionary.
-    """
-    content = as_json(plan, results, overrides)
-
-    def draw(path):
-        from training.studies.papers.picture import draw
-
-        draw(path, plan, results)
-
-    title = f"{plan.experiment.name}, scale {plan.scale.name}"
-    return Report(title, parts_of(content, plan, results), content, {"study.png": draw})
-
-
-def as_json(plan, results, overrides):
-    """Returns all that is known: the paper's numbers and ours under keys of their own.
-
-    Args:
-        plan: the `Plan` that was carried out.
-        results: its `Results`.
-        overrides: what the command line changed in the scale, a dictionary.
-    """
-    experiment, scale = plan.experiment, plan.scale
-    disagree = experiment.disagreement
-    return {
-        "overrides": overrides,
-        "experiment": experiment.name,
-        "scale": scale.name,
-        "question": experiment.question,
-        "paper": {
-            "source": experiment.source,
-            "protocol": experiment.protocol,
-            "tables": experiment.tables,
-        },
-        "ours": {
-            "commands": [str(command) for command in plan.commands],
-            "variants": scale.variants,
-            "pretraining": scale.pretrain and scale.pretrain.values(),
-            "glue": scale.glue,
-            "squad": scale.squad,
-            "headline": results.headline,
-            "pairs_are": results.unit,
-            "scores": {
-                score: {
-                    "title": results.titles[score],
-                    "methods": {name: one.record() for name, one in found.items()},
-                }
-                for score, found in results.summaries.items()
-            },
-            "share_of_steps_to_baseline": results.shares,
-        },
-        "differs": differs(plan, results, overrides),
-        "unknown": experiment.unknown,
-        "disagreement": disagree
-        and {
-            "text": disagree.text,
-            "claims": claims(experiment),
-            "ours": verdict(experiment, results),
-        },
-    }
-
-
-def differs(plan, results, overrides):
-    """Returns sentences: what is not as in the paper, by the definition and by what was run.
-
-    Args:
-        plan: a `Plan`.
-        results: its `Results`.
-        overrides: dictionary of what the command line changed in the scale.
-    """
-    found = list(plan.scale.differs)
-    found += [
-        f"The command line asked for {name.replace('_', ' ')} {value}, which is not this scale's."
-        for name, value in overrides.items()
-    ]
-    if plan.facts is not None:
-        facts = plan.facts
-        rows = "" if facts["rows"] is None else f", {facts['rows']:,} of them"
-        found.append(
-            f"Rows of {facts['length']} tokens of a vocabulary of {facts['vocabulary_size']:,}"
-            f"{rows}: of your own text."
-        )
-    return found + [f"Reported by the runs: {change}." for change in results.changes]
-
-
-def parts_of(content, plan, results):
-    """Returns the texts of the report, a list; `content` is what `as_json` returned."""
-    experiment = plan.experiment
+    """Returns the `Report` of an experiment."""
+    experiment, scale, ours = plan.experiment, plan.scale, Ours(plan, results)
+    title = f"{experiment.name}, scale {scale.name}"
+    if ours.headline is None:
+        return Report(f"{title}: nothing to compare yet", [experiment.question])
+    differ, judged = differs(plan, ours, overrides), {}
+    if experiment.disagreement:
+        judged = {"text": experiment.disagreement.text, "claims": claims(experiment)}
+        judged["ours"] = verdict(experiment, ours)
     parts = [
         experiment.question,
         "Numbers of papers and numbers of ours stand in tables of their own, each with its source. "
@@ -115,19 +78,60 @@ def parts_of(content, plan, results):
     ]
     for one in experiment.tables:
         parts += [f"## Theirs: {one.source}", f"{one.title}.", _paper_table(one)]
-    parts += [f"## Ours: {experiment.name} at scale {plan.scale.name}"]
-    parts += [_our_table(plan, results), _difference_table(results), _share_table(results)]
-    parts += results.sections
-    if results.unfinished:
-        parts.append(f"Not finished, and not in the tables: {'; '.join(results.unfinished)}.")
-    if content["disagreement"]:
-        columns = [name for name in results.summaries if name.startswith("GLUE ")]
-        parts += ["## Where the papers disagree", _disagreement(content["disagreement"], columns)]
-    parts += ["## What differs from the paper", _bullets(content["differs"])]
-    parts += ["## What the paper did", _bullets(experiment.protocol)]
-    parts += ["## What is not known of the paper", _bullets(experiment.unknown)]
-    parts += ["## How to read this", _bullets(_notes(plan, results))]
-    return parts
+    parts += [f"## Ours: {experiment.name} at scale {scale.name}", _our_table(plan, ours)]
+    parts += compared(ours.found, ours.headline)
+    if judged:
+        parts += ["## Where the papers disagree", _disagreement(judged, ours)]
+    for heading, sentences in (
+        ("What differs from the paper", differ),
+        ("What the paper did", experiment.protocol),
+        ("What is not known of the paper", experiment.unknown),
+        ("How to read this", _notes(plan, ours)),
+    ):
+        parts += [f"## {heading}", bullets(sentences)]
+    drawn = {"study.png": functools.partial(_draw, title=title, plan=plan, ours=ours)}
+    if ours.methods is not None:
+        parts += ["## Our models", ours.methods.words()]
+        parts += [f"#{x}" if x.startswith("## ") else x for x in ours.methods.parts()]
+        drawn |= ours.methods.pictures("curves.png")
+    numbers = {
+        "overrides": overrides,
+        "experiment": experiment.name,
+        "scale": scale.name,
+        "question": experiment.question,
+        "paper": {
+            "source": experiment.source,
+            "protocol": experiment.protocol,
+            "tables": experiment.tables,
+        },
+        "ours": {
+            "variants": scale.variants,
+            "pretraining": scale.pretrain and scale.pretrain.values(),
+            "glue": scale.glue,
+            "squad": scale.squad,
+            "headline": ours.headline.name,
+            "pairs_are": ours.unit,
+            "scores": ours.found.record(ours.scores),
+            "methods": ours.methods and ours.methods.record(),
+        },
+        "differs": differ,
+        "unknown": experiment.unknown,
+        "disagreement": judged or None,
+    }
+    return Report(title, parts, numbers, drawn)
+
+
+def differs(plan, ours, overrides):
+    """Returns sentences: what is not as in the paper, by the definition and by what was run."""
+    found = list(plan.scale.differs)
+    found += [
+        f"The command line asked for {name.replace('_', ' ')} {value}, which is not this scale's."
+        for name, value in overrides.items()
+    ]
+    if ours.methods is not None:
+        rows = "" if plan.rows is None else f", {plan.rows:,} of them"
+        found.append(f"Rows of {ours.methods.facts['length']} tokens{rows}: of your own text.")
+    return found + [f"Reported by the runs: {change}." for change in ours.changes]
 
 
 def _paper_table(one):
@@ -141,65 +145,109 @@ def _paper_table(one):
     return table(header, rows)
 
 
-def _our_table(plan, results):
+def _our_table(plan, ours):
     names = {parse(one.position).label: one.name for one in plan.scale.variants}
-    scores = list(results.summaries)
-    header = ["method", "as in the paper", f"{results.unit}", *(results.titles[s] for s in scores)]
-    labels = list(dict.fromkeys(name for found in results.summaries.values() for name in found))
+    found = {score: ours.found.summaries(score)[None] for score in ours.scores}
+    labels = list(dict.fromkeys(name for one in found.values() for name in one))
     rows = []
     for label in labels:
-        first = next(found[label] for found in results.summaries.values() if label in found)
-        row = [label, names.get(label.split(", ")[0], ""), str(len(first.values))]
-        for score in scores:
-            found = results.summaries[score].get(label)
-            row.append("-" if found is None else spread(found, _form(score)))
+        count = max(len(one[label].values) for one in found.values() if label in one)
+        row = [label, names.get(label.split(", ")[0], ""), str(count)]
+        for score, one in found.items():
+            row.append(spread(one[label], score.form) if label in one else "-")
         rows.append(row)
-    return table(header, rows)
+    titles = [_title(score, plan.scale) for score in ours.scores]
+    return table(["method", "as in the paper", ours.unit, *titles], rows)
 
 
-def _form(score):
-    return ".4f" if score == LOSS else ".2f"
+def _title(score, scale):
+    """Returns the heading of a score, with its metric."""
+    name = score.name.removeprefix("GLUE ")
+    if scale.glue is None or name not in COLUMNS:
+        return score.title
+    column = COLUMNS[name]
+    return f"{column.title} ({PROTOCOLS[scale.glue.protocol].metrics[column.task]}, percent)"
 
 
-def _difference_table(results):
-    """Returns the differences to the baseline in what the experiment is about."""
-    score = results.headline
-    found = results.summaries[score]
-    compared = {name: one for name, one in found.items() if one.difference is not None}
-    if not compared:
-        return ""
-    base = next(name for name in found if name not in compared)
-    header = ["method", f"{score} less that of {base}", "95 % interval", "p (Holm)", "conclusion"]
-    rows = []
-    for name, one in compared.items():
-        form, pair = "+" + _form(score), one.difference
-        is_known = not math.isnan(pair.low)
-        interval = f"{pair.low:{form}} to {pair.high:{form}}" if is_known else "-"
-        p_value = "-" if math.isnan(one.adjusted_p) else f"{one.adjusted_p:.2g}"
-        rows.append([name, f"{pair.mean:{form}}", interval, p_value, one.conclusion()])
-    return table(header, rows)
+# === Where papers disagree ===
 
 
-def _share_table(results):
-    rows = [
-        [name, "never" if one.mean is None else f"{one.mean:.0%}", _between(one)]
-        for name, one in results.shares.items()
-    ]
-    if len(rows) < 2:
-        return ""
-    return table(["method", "share of the steps to the baseline's final loss", "95 %"], rows)
+def claims(experiment):
+    """Returns what the papers report of the same question.
+
+    Returns:
+        List of dictionaries with `who`, `against`, `source`, `row`, `baseline`, `column` and
+        `difference`, which is our subtraction of two cells.
+    """
+    tables = {table.title: table for table in experiment.tables}
+    found = []
+    for claim in experiment.disagreement.claims:
+        one, rest = tables[claim.table], dict(vars(claim))
+        del rest["table"]
+        cells = [one.value(row, claim.column) for row in (claim.row, claim.baseline)]
+        found.append({**rest, "source": one.source, "difference": round(cells[0] - cells[1], 2)})
+    return found
 
 
-def _between(share):
-    parts = []
-    if share.mean is not None and not math.isnan(share.low):
-        parts.append(f"{share.low:.0%} to {share.high:.0%}")
-    if share.num_not_reached:
-        parts.append(f"not reached by {share.num_not_reached} of {len(share.values)}")
-    return ", ".join(parts) or "-"
+def verdict(experiment, ours):
+    """Returns what our differences say of the claims, with their intervals.
+
+    Returns:
+        List of dictionaries `position`, `baseline`, `score`, `mean`, `low`, `high`, `count` and
+        `text`; numbers are `None` where they are not known.
+    """
+    reported, found, numbers = claims(experiment), [], ("mean", "low", "high", "count")
+    for pair in experiment.disagreement.contrasts:
+        other, base = parse(pair.position).label, parse(pair.baseline).label
+        values = {name: one.values for name, one in ours.summaries.items() if name in (other, base)}
+        summary = summarize(values, base).get(other)
+        difference = summary and summary.difference
+        text = "not run, so nothing can be said."
+        if difference is not None:
+            same = [claim for claim in reported if claim["against"] == pair.against]
+            text = _words(summary, same, ours.unit)
+        known = {name: getattr(difference, name, None) for name in numbers}
+        known |= {"score": ours.headline.name, "text": f"{other} less {base}: {text}"}
+        found.append({**vars(pair), **known})
+    return found
 
 
-def _disagreement(content, columns):
+def _words(summary, reported, unit):
+    """Returns what one difference says of the claims that it bears on."""
+    found = summary.difference
+    said = [f"{claim['who']} {claim['difference']:+.2f}" for claim in reported]
+    if math.isnan(found.low):
+        return (
+            f"{found.mean:+.2f} in one pair of {unit}, which tells nothing of the spread: it can "
+            f"neither confirm nor contradict {' or '.join(said)}."
+        )
+    if summary.has_no_spread:
+        return (
+            f"{found.mean:+.2f} in each of {found.count} pairs of {unit}, no spread to judge by, "
+            "as of models that always give the same answer: it can neither confirm nor contradict "
+            f"{' or '.join(said)}."
+        )
+    held = [found.low <= claim["difference"] <= found.high for claim in reported]
+    interval = (
+        f"{found.mean:+.2f}, 95 % interval {found.low:+.2f} to {found.high:+.2f} over "
+        f"{found.count} pairs of {unit}"
+    )
+    inside = [text for text, is_held in zip(said, held, strict=True) if is_held]
+    outside = [text for text, is_held in zip(said, held, strict=True) if not is_held]
+    if not outside:
+        rest = (
+            f"it holds what all report ({', '.join(inside)}), so these runs cannot tell who is "
+            "right; so many would find, 4 times in 5, a true difference of "
+            f"{found.detectable:.2f} or more"
+        )
+    elif not inside:
+        rest = f"it holds none of what is reported ({', '.join(outside)})"
+    else:
+        rest = f"it holds {', '.join(inside)}, and not {', '.join(outside)}"
+    return f"{interval}: {rest}."
+
+
+def _disagreement(judged, ours):
     header = ["who", "theirs", "difference in points", "source"]
     rows = [
         [
@@ -208,28 +256,24 @@ def _disagreement(content, columns):
             f"{one['difference']:+.2f}",
             one["source"],
         ]
-        for one in content["claims"]
+        for one in judged["claims"]
     ]
-    ours = _bullets([one["text"] for one in content["ours"]])
-    names = [name.removeprefix("GLUE ") for name in columns if name != AVERAGE]
-    what = f"the mean of {', '.join(names)}" if len(names) > 1 else content["ours"][0]["score"]
+    glue = [score.name.removeprefix("GLUE ") for score in ours.scores if "GLUE" in score.name]
+    names = [name for name in glue if name != "average"]
+    what = f"the mean of {', '.join(names)}" if len(names) > 1 else ours.headline.name
     return (
-        f"{content['text']}\n\n{table(header, rows)}\n\nOurs, of {what}:\n\n{ours}\n\n"
+        f"{judged['text']}\n\n{table(header, rows)}\n\nOurs, of {what}:\n\n"
+        f"{bullets(one['text'] for one in judged['ours'])}\n\n"
         "What ours cannot say: anything about models of another size, other text, other tasks or "
         "longer training than these. An interval that leaves a paper's number out shows that the "
         "effect is another one here, not that the paper is wrong."
     )
 
 
-def _bullets(sentences):
-    return "\n".join(f"- {sentence}" for sentence in sentences)
-
-
-def _notes(plan, results):
+def _notes(plan, ours):
     notes = [
-        f"+- and intervals are at 95 %, Student's, over {results.unit}; equal seeds are compared "
-        "in pairs. p (Holm) is corrected for the number of comparisons in the table.",
-        "*too few seeds to tell*: what was seen may be luck. It does not mean equal.",
+        f"Pairs are of {ours.unit}.",
+        *notes_on(ours.found, most_differences(ours.found, ours.scores)),
     ]
     if plan.scale.glue is not None:
         source = PROTOCOLS[plan.scale.glue.protocol].source
@@ -237,6 +281,32 @@ def _notes(plan, results):
             "A score of GLUE is the median over the seeds of fine-tuning at the best learning rate "
             f"({source}); the average is the plain mean of the columns that are here."
         )
-    if plan.scale.pretrain is not None:
-        notes.append("More, with curves: `ablation/study.md` and `ablation/study.png`.")
     return notes
+
+
+def _draw(path, title, plan, ours):
+    """Draws differences to the baseline, each panel with its own scale and heading."""
+    drawn, styles = [], pictures.styles_of(["ours", "theirs"])
+    for one in plan.experiment.tables:
+        base = one.value(one.baseline, one.headline)
+        values = {row.name: one.value(row.name, one.headline) - base for row in one.rows}
+        found = {name: Summary({0: x}, x, math.nan, math.nan) for name, x in values.items()}
+        heading = f"theirs: {one.source}\n{one.headline}, {one.baseline} is {base}"
+        drawn.append(_panel(heading, found, "theirs", styles, "points"))
+    baseline, score = ours.found.baseline, ours.headline
+    found = pictures.differences(ours.summaries, baseline)
+    heading = f"ours: scale {plan.scale.name}\n{score.name}"
+    if baseline in ours.summaries:
+        mean = ours.summaries[baseline].mean
+        heading += f", {baseline} is {mean:{score.form}}"
+    unit = f"{score.unit}, {'lower' if score.lower else 'higher'} is better"
+    drawn.append(_panel(heading, found, "ours", styles, unit))
+    rows = max([len(found), *(len(one.rows) for one in plan.experiment.tables)])
+    words = f"{title}: differences to the baseline"
+    words += ". Other models, other axes" if plan.experiment.tables else ""
+    pictures.draw(path, words, drawn, (5.4, 1.6 + 0.34 * rows))
+
+
+def _panel(heading, found, name, styles, unit):
+    rows = {f"{row}  {one.mean:+.3g}": {name: one} for row, one in found.items()}
+    return pictures.dots(heading, rows, styles, unit, 0.0)

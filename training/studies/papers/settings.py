@@ -6,14 +6,16 @@ import pathlib
 
 from training.command.checks import not_there
 from training.command.settings import COUNT, POSITIVE, RATE, nearest, option, setting, wrong_fields
+from training.command.variant import Variant, parse
+from training.command.without_keras import without_keras
 from training.finetune.glue.protocol import GLUE_TASKS, TASKS
 from training.machine import settings as machine
-from training.machine.settings import PRECISIONS
-from training.machine.settings import STRATEGIES as _ALL_STRATEGIES
+from training.machine.settings import PRECISIONS, STRATEGIES
 from training.studies.papers.definition import SCALES, find, names
 from training.study.study import StudyOptions
 
-STRATEGIES = tuple(name for name in _ALL_STRATEGIES if name != "multiworker")
+with without_keras():
+    from keras_tupe._json_file import read_json_object
 
 
 def _is_glue(path):
@@ -21,20 +23,24 @@ def _is_glue(path):
 
 
 _SQUAD = ("squad", "fine-tunes on SQuAD", os.path.isfile, "a file of SQuAD v1.1 (JSON)")
-_GLUE = "the folder of GLUE's official files, or tfds"
-_GRAFT = "puts another method into a trained model"
+_ROWS = (os.path.isdir, "a folder made by training.prepare")
 # Setting -> part of a scale that needs it, what that does, whether a path is it, and its kind.
 _DATA = {
-    "data": ("pretrain", "pre-trains", os.path.isdir, "a folder made by training.prepare"),
-    "glue": ("glue", "fine-tunes on GLUE", _is_glue, _GLUE),
+    "data": ("pretrain", "pre-trains", *_ROWS),
+    "glue": (
+        *("glue", "fine-tunes on GLUE", _is_glue),
+        "the folder of GLUE's official files, or tfds",
+    ),
     "squad_train": _SQUAD,
     "squad_dev": _SQUAD,
-    "preset": ("preset", _GRAFT, os.path.isdir, "the folder of a preset"),
-    "long_rows": (
-        *("long_rows", "measures losses by position", os.path.isdir),
-        "a folder made by training.prepare",
+    "preset": (
+        *("preset", "puts another method into a trained model", os.path.isdir),
+        "the folder of a preset",
     ),
+    "long_rows": ("long_rows", "measures losses by position", *_ROWS),
 }
+_GLUE_FILES = ("train.tsv", "msr_paraphrase_train.txt")
+_SIZES = ("num_layers", "hidden_dim", "intermediate_dim")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +71,11 @@ class Settings(StudyOptions):
     tasks: tuple = setting((), f"GLUE tasks, of {', '.join(TASKS)}.")
     precision: str | None = setting(None, "Precision of the work.", one_of=PRECISIONS)
     # === Machine ===
-    strategy: str = setting("auto", "How devices share the work.", one_of=STRATEGIES)
+    strategy: str = setting(
+        "auto",
+        "How devices share the work.",
+        one_of=tuple(name for name in STRATEGIES if name != "multiworker"),
+    )
     xla: str = machine.xla()
     peak_flops: float | None = setting(
         None,
@@ -80,7 +90,31 @@ class Settings(StudyOptions):
 
     def problems(self):
         """Returns a sentence for each mistake."""
-        return _problems(self)
+        found = [*wrong_fields(self).values()]
+        found += [
+            f"--tasks must be of {list(TASKS)}; the nearest is {nearest(task, TASKS)!r}. "
+            f"Received: {task!r}"
+            for task in self.tasks
+            if task not in TASKS
+        ]
+        if len(set(self.tasks)) < len(self.tasks):
+            found.append(f"--tasks must name each task once. Received: {' '.join(self.tasks)}")
+        found += [
+            f"{option(name)} must be {kind}. Received: {not_there(getattr(self, name))}"
+            for name, (_, _, is_there, kind) in _DATA.items()
+            if getattr(self, name) is not None and not is_there(getattr(self, name))
+        ]
+        if self.name is None:
+            found.append(
+                f"NAME must name the experiment, one of {names()}; `study --list` tells about "
+                "them. Received: none"
+            )
+        else:
+            try:
+                found += _of_scale(self, find(self.name))
+            except ValueError as error:
+                found += str(error).splitlines()
+        return found + self.out_problems()
 
     def overrides(self):
         """Returns what the command line changes in the scale, a dictionary of JSON values."""
@@ -88,96 +122,57 @@ class Settings(StudyOptions):
         given["tasks"] = list(self.tasks)
         return {name: value for name, value in given.items() if value}
 
-    def identity(self):
-        """Returns what one folder must be of, a dictionary of JSON values."""
-        name = os.path.splitext(os.path.basename(self.name))[0]
-        identity = {"experiment": name, "scale": self.scale, **self.overrides()}
-        if self.preset is not None:
-            from keras_tupe.data import file_hash
 
-            files = sorted(pathlib.Path(self.preset).glob("*"))
-            kept = [file for file in files if file.name.endswith((".weights.h5", "config.json"))]
-            identity["preset"] = {file.name: file_hash(file) for file in kept}
-        return identity
-
-
-def _problems(settings):
-    found = [*wrong_fields(settings).values()]
-    found += [
-        f"--tasks must be of {list(TASKS)}; the nearest is {nearest(task, TASKS)!r}. "
-        f"Received: {task!r}"
-        for task in settings.tasks
-        if task not in TASKS
-    ]
-    if len(set(settings.tasks)) < len(settings.tasks):
-        found.append(f"--tasks must name each task once. Received: {' '.join(settings.tasks)}")
-    experiment = None
-    if settings.name is None:
-        found.append(
-            f"NAME must name the experiment, one of {names()}; `study --list` tells about them. "
-            "Received: none"
-        )
-    else:
-        try:
-            experiment = find(settings.name)
-        except ValueError as error:
-            found += str(error).splitlines()
-    found += _paths(settings)
-    if experiment is not None and settings.scale in SCALES:
-        found += _of_scale(settings, experiment)
-    found += settings.out_problems()
-    return found
-
-
-def _paths(settings):
-    """Checks what is there, whether the experiment needs it or not."""
+def missing(settings, name, scale):
+    """Returns a sentence for each path that a `Scale` of the experiment `name` needs."""
     return [
-        f"{option(name)} must be {kind}. Received: {not_there(getattr(settings, name))}"
-        for name, (_, _, is_there, kind) in _DATA.items()
-        if getattr(settings, name) is not None and not is_there(getattr(settings, name))
+        f"{name} {what} and needs {option(path)}. Received: none"
+        for path, (part, what, _, _) in _DATA.items()
+        if getattr(scale, part) and getattr(settings, path) is None
     ]
 
 
 def _of_scale(settings, experiment):
     """Checks what this experiment needs at this scale, and that it gets nothing useless."""
+    if settings.scale not in SCALES:
+        return []  # said already
     if settings.scale not in experiment.scales:
         return [
             f"{experiment.name} has the scales {list(experiment.scales)}. "
             f"Received: {settings.scale!r}"
         ]
-    scale, found = experiment.scales[settings.scale], []
-    for name, (part, what, _, _) in _DATA.items():
-        is_asked, value = getattr(scale, part), getattr(settings, name)
-        if is_asked and value is None and not settings.plan:
-            found.append(f"{experiment.name} {what} and needs {option(name)}. Received: none")
-        elif not is_asked and value is not None:
-            found.append(
-                f"{experiment.name} does not use {option(name)}: leave it out. Received: {value!r}"
-            )
-    for name, part, what in (
-        ("steps", scale.pretrain, "pre-train"),
-        ("seeds", scale.pretrain, "pre-train"),
-        ("tasks", scale.glue, "fine-tune on GLUE"),
-    ):
-        value = getattr(settings, name)
-        if not part and value:
-            found.append(
-                f"{experiment.name} does not {what}: leave out --{name}. Received: {value!r}"
-            )
+    scale = experiment.scales[settings.scale]
+    is_sketch = settings.plan and settings.out is None
+    found = [] if is_sketch else missing(settings, experiment.name, scale)
+    found += [
+        f"{experiment.name} does not use {option(name)}: leave it out. Received: {value!r}"
+        for name, (part, _, _, _) in _DATA.items()
+        if not getattr(scale, part) and (value := getattr(settings, name)) is not None
+    ]
+    found += [
+        f"{experiment.name} does not {what}: leave out --{name}. Received: {value!r}"
+        for name, part, what in (
+            ("steps", scale.pretrain, "pre-train"),
+            ("seeds", scale.pretrain, "pre-train"),
+            ("tasks", scale.glue, "fine-tune on GLUE"),
+        )
+        if not part and (value := getattr(settings, name))
+    ]
     if scale.glue and settings.glue is not None and _is_glue(settings.glue):
-        found += _tasks_problems(settings.glue, settings.tasks or scale.glue.tasks)
-    if scale.pretrain and settings.data is not None and os.path.isdir(settings.data):
-        found += _rows("data", settings.data, scale.length)
-    if scale.long_rows and settings.long_rows is not None and os.path.isdir(settings.long_rows):
-        found += _rows("long_rows", settings.long_rows, scale.long_rows.times * scale.length)
+        found += _glue_problems(settings.glue, settings.tasks or scale.glue.tasks)
+    for name, length in (
+        ("data", scale.length),
+        ("long_rows", scale.long_rows and scale.long_rows.times * scale.length),
+    ):
+        folder = getattr(settings, name)
+        if getattr(scale, _DATA[name][0]) and folder is not None and os.path.isdir(folder):
+            found += _rows_problems(name, folder, length)
     if scale.preset and settings.preset is not None and os.path.isdir(settings.preset):
-        from training.studies.papers.facts import preset_facts
-
         found += preset_facts(settings.preset, scale)[1]
     return found
 
 
-def _rows(name, folder, length):
+def _rows_problems(name, folder, length):
     from keras_tupe import data
 
     try:
@@ -192,20 +187,60 @@ def _rows(name, folder, length):
     ]
 
 
-def _tasks_problems(folder, tasks):
+def _glue_problems(folder, tasks):
     """Looks for the files of GLUE's tasks, so that none is missed after hours."""
     if folder.lower() == "tfds":
         return []
-    missing = []
+    lacking = []
     for task in filter(TASKS.__contains__, tasks):
         folders = (pathlib.Path(folder) / GLUE_TASKS[task].folder, pathlib.Path(folder))
-        if not any((one / "train.tsv").is_file() for one in folders):
-            missing.append(task)
-    if not missing:
+        if not any((one / name).is_file() for one in folders for name in _GLUE_FILES):
+            lacking.append(task)
+    if not lacking:
         return []
-    others = [task for task in tasks if task not in missing]
+    others = [task for task in tasks if task not in lacking]
     hint = f"; --tasks {' '.join(others)} asks for the others alone" if others else ""
     return [
-        f"--glue must hold the official files of {', '.join(missing)}, such as "
-        f"{GLUE_TASKS[missing[0]].folder}/train.tsv{hint}. Received: {folder!r}"
+        f"--glue must hold the official files of {', '.join(lacking)}, such as "
+        f"{GLUE_TASKS[lacking[0]].folder}/train.tsv{hint}. Received: {folder!r}"
     ]
+
+
+def preset_facts(folder, scale):
+    """Returns the sizes of a preset that is to get another method, and what is wrong with it.
+
+    Returns:
+        Name of a size, or a dictionary with `num_layers`, `hidden_dim` and `intermediate_dim`; and
+        a list of sentences.
+    """
+    if folder is None:
+        return scale.preset.size, []
+    try:
+        config = read_json_object(pathlib.Path(folder) / "config.json")["config"]
+        size = {name: config[name] for name in _SIZES}
+        limit = config["max_sequence_length"]
+        if not all(type(number) is int and number > 0 for number in (*size.values(), limit)):
+            raise ValueError("its sizes must be integers above 0")
+        own = Variant(config["position"], config["position_options"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}, [
+            "--preset must be the folder of a preset of this package, with its config.json. "
+            f"Received: {str(folder)!r}"
+        ]
+    found, (before, after) = [], map(parse, scale.positions)
+    if own.position != before.position:
+        found.append(
+            f"--preset must have the positional method {before.text!r}, which is replaced. "
+            f"Received: {str(folder)!r} with {own.position!r}"
+        )
+    if limit < scale.length:
+        found.append(
+            f"--preset must take {scale.length} tokens at this scale, which is the first of the "
+            f"lengths. Received: {str(folder)!r}, which takes {limit}"
+        )
+    elif (after.options.get("k") or 0) >= limit:
+        found.append(
+            f"--preset must take more tokens than the clipping distance of {after.text!r}. "
+            f"Received: {str(folder)!r}, which takes {limit}"
+        )
+    return size, found

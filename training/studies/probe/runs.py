@@ -15,7 +15,7 @@ from training.machine.devices import rows_per_part
 from training.studies.probe.ceilings import kind_of
 from training.studies.probe.report import report
 from training.studies.probe.rows import ProbeRows
-from training.study.methods import method_identity
+from training.study.folder import method_identity
 from training.study.study import Run, Work
 
 _TEST_TOKENS = 8192  # that the model gets at once
