@@ -29,7 +29,8 @@ from training.prepare import folder as prepare_folder
 from training.prepare import inspect
 from training.prepare import settings as prepare_settings
 from training.prepare.documents import Documents, read_documents
-from training.presets import checks, load
+from training.presets import folder as checks
+from training.presets import load
 from training.pretrain.report import load_run
 from training.pretrain.settings import Settings
 from training.studies.ablation import report, tasks

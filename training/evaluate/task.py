@@ -8,7 +8,7 @@ import pathlib
 
 from training.command.report import table
 from training.command.settings import setting, wrong_fields
-from training.presets.checks import measurement_problems
+from training.presets.folder import measurement_problems
 
 RESULTS = "results.json"
 _RESAMPLES = 2000  # behind the interval of a difference

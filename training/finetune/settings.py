@@ -14,7 +14,7 @@ from training.command.settings import (
     wrong_fields,
 )
 from training.machine import settings as machine
-from training.presets.checks import preset_problems
+from training.presets.folder import preset_problems
 
 _WARMUP = (
     "a share from 0 to below 1, or a whole number of steps",

@@ -3,7 +3,7 @@
 import dataclasses
 
 from training.command.settings import COUNT, COUNT_OR_ZERO, POSITIVE, RATE, setting, wrong_fields
-from training.presets.checks import is_seq2seq, preset_problems
+from training.presets.folder import is_seq2seq, preset_problems
 
 SAMPLERS = ("greedy", "top_k", "top_p", "random", "beam")
 _DRAWS = ("top_k", "top_p", "random")  # the others give one text per prompt

@@ -4,7 +4,7 @@ import keras_hub
 
 from keras_tupe import TupeBackbone, TupeCausalLM, TupeCausalLMPreprocessor, positions
 from keras_tupe.models import BeamSearch
-from training.presets.checks import is_seq2seq
+from training.presets.folder import is_seq2seq
 from training.presets.load import load_preset, load_seq2seq
 
 

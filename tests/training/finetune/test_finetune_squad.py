@@ -13,7 +13,7 @@ from keras_tupe.metrics import mean_interval, squad_scores, wilson_interval
 from training.finetune.squad.answers import answer_positions, score
 from training.finetune.squad.runs import changes, read_questions, rows_of, spread
 from training.finetune.tasks.squad import Settings
-from training.presets.encoder import span_extractor
+from training.presets.load import span_extractor
 
 LONG = "anna " * 37 + "lives near the old mill"
 

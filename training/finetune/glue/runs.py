@@ -23,7 +23,7 @@ from training.finetune.glue.rows import (
     write_submission,
 )
 from training.finetune.task import Task
-from training.presets.encoder import Encoder
+from training.presets.load import Encoder
 
 SUBMISSION = "submission"
 

@@ -18,7 +18,7 @@ from training.finetune.engine import FineTuner, Recipe
 from training.finetune.report import Panel, Series, draw_panels, table_of_seeds
 from training.finetune.squad.answers import group_name, random_spans, score
 from training.finetune.task import Task, converged, digest_of, part_of, saved, told_together
-from training.presets.encoder import Encoder, span_extractor
+from training.presets.load import Encoder, span_extractor
 from training.pretrain.progress import Progress
 
 PREDICTIONS, N_BEST, PRESET = "predictions.json", "nbest.json", "preset"
