@@ -23,7 +23,7 @@ from training.command.settings import (
     wrong_fields,
 )
 from training.command.shell import sentences
-from training.presets.checks import is_seq2seq, preset_problems
+from training.presets.folder import is_seq2seq, preset_problems
 
 SAMPLERS = ("greedy", "top_k", "top_p", "random", "beam")
 _DRAWS = ("top_k", "top_p", "random")  # the others give one text per prompt

@@ -38,16 +38,12 @@ class RunLog:
         folder: folder of the run; made if needed.
         start_step: step of the checkpoint that the run goes on from, 0 for a new run.
         tensorboard: whether to write TensorBoard's files.
-        files: names of the logs that there are.
+        files: names of the logs that there are; a ValueError if one is of another kind.
         outputs: names of the outputs of a model with several.
 
     Attributes:
-        start_seconds: `seconds` of the last row that was kept, 0 for a new run: where the clock
-            of a run that goes on starts.
+        start_seconds: `seconds` of the last row that was kept, where the clock goes on, or 0.
         valid_steps: steps of the rows of the validation log that were kept.
-
-    Raises:
-        ValueError: if a file in the folder is not a log of this kind.
     """
 
     def __init__(self, folder, start_step, tensorboard=True, files=(LOG, VALID), outputs=()):

@@ -53,15 +53,10 @@ class Variant:
 
 
 def parse(text):
-    """Returns the variant that a text names.
+    """Returns the `Variant` that a text names: `NAME`, or `NAME:option=value:option=value`.
 
-    Args:
-        text: `NAME`, or `NAME:option=value`, with more options behind more colons. A name that
-            ends in `.py` is a file that defines the method. A value is JSON, such as `16`, `true`
-            or `null`, or else a text.
-
-    Raises:
-        ValueError: if there is no such method, or it has no such option; the nearest is named.
+    A name that ends in `.py` is a file that defines the method. A value is JSON, such as `16`,
+    `true` or `null`, or else a text. A ValueError names the nearest method, or option.
 
     Example:
         >>> variant = parse("bert_r:max_distance=16:cls=untied")

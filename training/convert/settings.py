@@ -4,7 +4,7 @@ import dataclasses
 
 from training.command.settings import COUNT, COUNT_OR_ZERO, option, setting, wrong_fields
 from training.command.without_keras import method_names, without_keras
-from training.presets.checks import wrong_new_folder
+from training.presets.folder import wrong_new_folder
 
 with without_keras():
     from keras_tupe._json_file import parse_json

@@ -8,7 +8,7 @@ from training.command.checks import no_folder
 from training.command.settings import setting
 from training.command.without_keras import without_keras
 from training.list import checked_size
-from training.presets.checks import TOKENIZERS
+from training.presets.folder import TOKENIZERS
 
 with without_keras():
     from keras_tupe._json_file import read_json_object

@@ -92,16 +92,11 @@ def drawings_of(backbone, length, origin, text=None, channels=False, mean_heads=
 
 
 def telling_logits(backbone, length):
-    """Returns the position logits of an encoder's first block, if they tell positions apart.
+    """Returns `(logits, is_of_tokens)` of an encoder's first block, if they tell positions apart.
 
-    Args:
-        backbone: a `TupeBackbone`.
-        length: number of tokens, [CLS] included.
-
-    Returns:
-        `(logits, is_of_tokens)`: `(heads, length, length)`, of tokens without content, or, where
-        softmax would see no more than rounding in those, the mean over tokens that stand at every
-        position; `(None, True)` where neither tells positions apart.
+    The logits `(heads, length, length)`, [CLS] included, are of tokens without content, or, where
+    softmax would see no more than rounding in those, the mean over tokens that stand at every
+    position; `(None, True)` where neither tells positions apart.
     """
     ids = np.linspace(0, backbone.vocabulary_size - 1, REPEATED_TOKENS).astype("int32")
     for repeated in (None, np.unique(ids)):

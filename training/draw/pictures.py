@@ -28,8 +28,7 @@ def draw_logits(path, matrices, titles, title):
 
     Args:
         path: PNG file to write.
-        matrices: logits `(heads, length, length)`, NaN where a query does not see a key, [CLS]
-            first.
+        matrices: logits `(heads, length, length)`, NaN where a key is not seen, [CLS] first.
         titles: list of texts above the heads.
         title: text above the picture.
     """
@@ -118,15 +117,10 @@ def _limit(values, quantile):
 
 
 def draw_tables(path, tables, title):
-    """Draws the rows of distance tables around distance 0, a line per head.
+    """Draws the rows of distance tables, by name, around distance 0, a line per head.
 
     A table of scalars is drawn as it is; of vectors the mean of their components and their norm.
     What an untied [CLS] has in place of a distance stands apart, right of the curves.
-
-    Args:
-        path: PNG file to write.
-        tables: dictionary of name -> `keras_tupe.analysis.DistanceTable`.
-        title: text above the picture.
     """
     views = {name: _views(table) for name, table in tables.items()}
     columns = max(map(len, views.values()))

@@ -10,7 +10,7 @@ import numpy as np
 
 from training.command.report import table
 from training.command.settings import counting, setting, wrong_fields
-from training.presets.checks import measurement_problems
+from training.presets.folder import measurement_problems
 from training.study.study import Report, Run, StudyOptions, Work
 
 ROWS = "rows.npy"  # of a run: what its score is made of, `(numbers of a row, rows)`

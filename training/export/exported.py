@@ -19,7 +19,7 @@ from keras_tupe.models import BeamSearch
 from training.command.folder_lock import FolderLock
 from training.command.processes import words_of
 from training.command.report import table
-from training.presets.checks import is_seq2seq
+from training.presets.folder import is_seq2seq
 from training.presets.load import load_preset, load_seq2seq, origin
 
 EXAMPLE = "example.npz"

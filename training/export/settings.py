@@ -4,7 +4,7 @@ import dataclasses
 import os
 
 from training.command.settings import COUNT, NOT_NEGATIVE, setting, wrong_fields
-from training.presets.checks import is_seq2seq, wrong_new_folder
+from training.presets.folder import is_seq2seq, wrong_new_folder
 
 FORMATS = ("savedmodel", "onnx", "litert")
 

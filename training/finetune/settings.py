@@ -14,7 +14,7 @@ from training.command.settings import (
     wrong_fields,
 )
 from training.machine import settings as machine
-from training.presets.checks import preset_problems
+from training.presets.folder import preset_problems
 from training.study.study import StudyOptions
 
 _WARMUP = (

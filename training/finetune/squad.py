@@ -29,7 +29,7 @@ from training.finetune.task import (
     table_of_seeds,
     told_together,
 )
-from training.presets.encoder import Encoder, span_extractor
+from training.presets.load import Encoder, span_extractor
 from training.pretrain.progress import Progress
 from training.study.results import Summary
 from training.study.study import Report

@@ -41,13 +41,7 @@ def has_gpu():
 
 
 class TensorFlowMachine:
-    """Devices behind a strategy of `tf.distribute`.
-
-    Attributes:
-        num_workers, worker: number of processes, and of this one, from 0.
-        num_replicas: devices that share a batch, of all workers.
-        losses: exceptions that a lost worker causes in the others.
-    """
+    """Devices behind a strategy of `tf.distribute`."""
 
     def __init__(self, strategy, deterministic):
         import tensorflow as tf
@@ -55,9 +49,9 @@ class TensorFlowMachine:
         if deterministic:
             tf.config.experimental.enable_op_determinism()
         self._strategy = make_strategy(strategy)
-        self.num_replicas = self._strategy.num_replicas_in_sync
+        self.num_replicas = self._strategy.num_replicas_in_sync  # of all workers
         self.num_workers, self.worker = 1, 0
-        self.losses = ()
+        self.losses = ()  # exceptions that a lost worker causes in the others
         if isinstance(self._strategy, tf.distribute.MultiWorkerMirroredStrategy):
             workers, self.worker = cluster(os.environ["TF_CONFIG"])
             self.num_workers = len(workers)

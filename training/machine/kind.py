@@ -70,8 +70,7 @@ def measured_peak(dtype, seconds=_MEASURE_SECONDS):
     """Returns the highest FLOP/s of matrix products that were seen in about so many seconds.
 
     Square matrices of several sizes in turn: small ones fit between the time slices of other
-    processes, large ones fill a large device. Where the machine is busy all the time the result
-    is too low.
+    processes, large ones fill a large device. On a busy machine the result is too low.
     """
     dtype = dtype.removeprefix("mixed_")
     matrices, best = [], 0.0

@@ -10,7 +10,7 @@ from keras_tupe.data.rows.json_record import read_sealed_json, write_sealed_json
 from keras_tupe.data.rows.prepared import PREPARATION_FILE, read_preparation
 from training.command.checks import no_folder
 from training.command.folder_lock import LOCK, FolderLock
-from training.prepare.settings import difference
+from training.study.folder import differences
 
 _SETTINGS = "settings.json"
 
@@ -110,12 +110,13 @@ def _remove(folder):
 
 
 def _compare(folder, theirs, ours):
-    ours = json.loads(json.dumps(ours))  # theirs come from a file
-    if theirs != ours:
+    found = differences({**theirs, "input": 0}, {**ours, "input": 0})
+    if theirs.get("input") != json.loads(json.dumps(ours["input"])):
+        found.append("the input files (or their times of change)")
+    if found:
         raise ValueError(
             "The folder was begun by a command with other settings. Choose another --out, or "
-            f"remove this one. Received: {str(folder)!r}, which differs in: "
-            f"{difference(ours, theirs)}"
+            f"remove this one. Received: {str(folder)!r}, which differs in: {'; '.join(found)}"
         )
 
 

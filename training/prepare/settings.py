@@ -130,15 +130,3 @@ def vocabulary_size(settings):
 def sample_share(train_words, settings):
     """The share of the training documents that the vocabulary is trained on."""
     return min(1.0, settings.vocabulary_words / max(train_words, 1))
-
-
-def difference(ours, theirs):
-    """Says in which settings two fingerprints differ, as a phrase."""
-    names = [name for name in ours if ours[name] != theirs.get(name)]
-    parts = [
-        "the input files (or their times of change)"
-        if name == "input"
-        else f"{name} {theirs.get(name)!r} there, {ours[name]!r} here"
-        for name in names
-    ]
-    return "; ".join(parts)

@@ -1,13 +1,13 @@
 """The loop of a run: train, test, log, save, and stop when asked."""
 
 import functools
-import json
 import signal
 
 from keras_tupe import objectives
 from keras_tupe.data import split_hash
 from keras_tupe.trainer import Loop, Trainer, adamw, read_state, write_state
 from training.machine.devices import agreed
+from training.study.folder import differences
 
 SPEED = ("tokens_per_second", "flop_utilisation")  # of a log, which a `Progress` knows
 
@@ -174,15 +174,12 @@ class Saver:
     def check(self, step):
         """Refuses a checkpoint of other settings or rows, naming all that differs."""
         facts = self._checkpoints.read_facts(step)
-        ours = json.loads(json.dumps(self._facts))  # as JSON gives them back
-        before, now = facts.get("settings"), ours["settings"]
+        before, now = facts.get("settings"), self._facts["settings"]
         before = before if isinstance(before, dict) else {}
-        names = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
-        changes = {name: f"{name}: {before.get(name)!r} -> {now.get(name)!r}" for name in names}
-        if facts.get("data") != ours["data"]:
-            changes["data"] = f"data: {facts.get('data')} -> {ours['data']}"
+        found = differences(before, now)
+        found += differences({"data": facts.get("data")}, {"data": self._facts["data"]})
         allowed = self._allow_change or ()
-        refused = [text for name, text in changes.items() if name not in allowed]
+        refused = [text for text in found if text.partition(":")[0] not in allowed]
         if refused:
             way_out = ", or name in --allow-change what may change on its way"
             raise ValueError(

@@ -16,17 +16,8 @@ class Progress:
 
     Speed is that of the last half minute of training: what is inside of `paused()` does not count,
     nor what was before the first `update`, where things are compiled. The time left takes pauses as
-    they were.
-
-    Args:
-        total_steps: steps of the whole run, >= 1.
-        start_step: step to continue from. Defaults to 0.
-        tokens_per_step: tokens of a step, all replicas together.
-        flops_per_step: floating-point operations that a step needs, all replicas together.
-        peak_flops: what all devices together can do at best, FLOP/s, or `None` if unknown. A peak
-            that is beaten was measured on a busy machine, and its share is shown as unknown.
-        stream: where to write; standard error by default.
-        clock: function that returns seconds.
+    they were. Tokens and FLOPs of a step, and the peak in FLOP/s, are those of all replicas
+    together; a peak that is beaten was measured on a busy machine, and its share is unknown.
     """
 
     def __init__(

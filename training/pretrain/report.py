@@ -19,20 +19,13 @@ _SMOOTHED_SHARE = 0.02  # of the training log, behind each point of its curve
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """The logs of a run.
+    """The logs of a run."""
 
-    Attributes:
-        label: how the run is called in pictures and tables.
-        log, valid: columns of `log.csv` and `valid.csv`.
-        objective: name of its objective.
-        characters: mean number of characters of a held-out prediction, `None` if not known.
-    """
-
-    label: str
-    log: dict
-    valid: dict
+    label: str  # how the run is called in pictures and tables
+    log: dict  # columns of `log.csv`
+    valid: dict  # and of `valid.csv`
     objective: str = "masked_lm"
-    characters: float | None = None
+    characters: float | None = None  # mean number of a held-out prediction, if it is known
 
     @property
     def words(self):

@@ -4,7 +4,7 @@ import dataclasses
 import pathlib
 
 from training.command.settings import setting
-from training.presets.checks import TOKENIZERS
+from training.presets.folder import TOKENIZERS
 
 
 @dataclasses.dataclass(frozen=True)

@@ -30,7 +30,7 @@ from training.finetune.glue.rows import (
     write_submission,
 )
 from training.finetune.tasks.glue import Settings
-from training.presets.encoder import Encoder
+from training.presets.load import Encoder
 
 NINE = ["mnli_m", "mnli_mm", "qnli", "qqp", "sst2", "cola", "mrpc", "rte", "stsb"]
 DEV = 120

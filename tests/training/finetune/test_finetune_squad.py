@@ -19,7 +19,7 @@ from training.finetune.squad import (
     spread,
 )
 from training.finetune.tasks.squad import Settings
-from training.presets.encoder import span_extractor
+from training.presets.load import span_extractor
 
 LONG = "anna " * 37 + "lives near the old mill"
 

@@ -18,7 +18,7 @@ def test_the_output_of_another_command_is_left_alone(options, tmp_path):
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     message = failure(folder, source, options=options, more=["--length", 31, "--skip-bad"])
     assert message.startswith("prepare: The folder was begun by a command with other settings.")
-    assert message.endswith("differs in: length 29 there, 31 here; skip_bad False there, True here")
+    assert message.endswith("differs in: length: 29 -> 31; skip_bad: False -> True")
     os.utime(source, ns=(7, 7))
     message = failure(folder, source, options=options)
     assert message.endswith("differs in: the input files (or their times of change)")

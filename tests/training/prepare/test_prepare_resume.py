@@ -97,7 +97,7 @@ def test_unfinished_work_of_other_settings_is_left_alone(corpus, monkeypatch, tm
     assert json.loads((work / "settings.json").read_text())["length"] == 29
     message = failure(tmp_path / "rows", corpus / "in", more=[*MORE, "--length", 31])
     assert message.startswith("prepare: The folder was begun by a command with other settings.")
-    assert message.endswith(f"Received: {str(work)!r}, which differs in: length 29 there, 31 here")
+    assert message.endswith(f"Received: {str(work)!r}, which differs in: length: 29 -> 31")
     check_the_rest(corpus, tmp_path / "rows")
 
 

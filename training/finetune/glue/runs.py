@@ -16,7 +16,7 @@ from training.finetune.engine import FineTuner, Recipe
 from training.finetune.glue import rows as of_rows
 from training.finetune.glue.protocol import COLUMNS, PROTOCOLS, columns_of
 from training.finetune.task import Task
-from training.presets.encoder import Encoder
+from training.presets.load import Encoder
 from training.study.results import summarize
 from training.study.study import Report, Run
 

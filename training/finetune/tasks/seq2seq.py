@@ -32,7 +32,7 @@ from training.command.settings import (
 )
 from training.command.without_keras import without_keras
 from training.finetune.settings import FinetuneSettings, inheriting, wrong_files
-from training.presets.checks import is_seq2seq, read_object
+from training.presets.folder import is_seq2seq, read_object
 from training.pretrain.method import MethodChoice, method_problems
 from training.pretrain.trunk import with_trunk
 from training.study.study import Study

@@ -21,7 +21,7 @@ import pathlib
 
 from training.command.settings import COUNT, POSITIVE, setting
 from training.finetune.settings import FinetuneSettings, inheriting, too_long, wrong_files
-from training.presets.checks import TOKENIZERS, read_object
+from training.presets.folder import TOKENIZERS, read_object
 from training.study.study import Study
 
 EXTENSIONS = ("interpolate", "repeat", "drop_absolute")
@@ -83,7 +83,7 @@ class Settings(FinetuneSettings):
         """Returns a sentence if rows leave too little room, or are too long for the preset."""
         if wrong.keys() & _SIZES:
             return []
-        from training.presets.encoder import can_extend
+        from training.presets.load import can_extend
 
         reason = (
             "takes, whose tables cannot be made longer. Choose shorter rows, or another preset."

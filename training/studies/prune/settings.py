@@ -3,7 +3,7 @@
 import dataclasses
 
 from training.command.settings import COUNT, COUNT_OR_ZERO, POSITIVE, setting, wrong_fields
-from training.presets.checks import measurement_problems
+from training.presets.folder import measurement_problems
 from training.study.study import StudyOptions
 
 TASKS = ("sst2", "blimp")

@@ -20,7 +20,7 @@ from training.evaluate.tasks.blimp import pair_counts
 from training.finetune.engine import FineTuner, Recipe
 from training.finetune.glue.rows import read_tasks, tokenize
 from training.finetune.tasks.glue import Settings as GlueSettings
-from training.presets.encoder import Encoder as PresetEncoder
+from training.presets.load import Encoder as PresetEncoder
 from training.presets.load import load_preset
 
 _FEW = 32  # rows whose gradients are taken at once
