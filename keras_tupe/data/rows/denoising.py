@@ -117,7 +117,7 @@ class Denoising:
         return inputs, labels, weights
 
     def noised(self, token_ids, numbers, seed):
-        """Rows with the noise of example `numbers` and `seed`, int32, padded at the end."""
+        """`token_ids` with the noise of example `numbers` and `seed`, int32, padded at the end."""
         if self.permute_sentences:
             tables = self._is_one_of(self.frame_ids), self._is_one_of(self.stop_ids)
             token_ids = permuted_sentences(token_ids, numbers, *tables, seed)
