@@ -93,7 +93,7 @@ def test_commas_of_a_value_stay_in_it(tmp_path, monkeypatch):
     [
         Glue(preset="p", data="d", tasks=("cola", "rte"), seeds=1, skip_bad=True, dropout=0.0),
         Glue(learning_rates=("1e-4", "2e-4"), check_counts=False),
-        Squad(preset="p", train="t", dev="d", length=384, out="my out"),
+        Squad(preset="p", train="t", valid="d", length=384, out="my out"),
         Blimp(presets=("p", "q"), paradigms=("a", "b"), limit=7),
         Pretrain(data="d", normalize_first=True, tensorboard=False, valid_batches=None),
     ],
