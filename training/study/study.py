@@ -151,7 +151,7 @@ class Work:
         return [Score(name) for name in results.scores]
 
     def report(self, results):
-        """Returns the `Report` on finished runs, or `None` for a table and a panel of each score."""
+        """Returns the `Report` on finished runs, or `None` for the usual one of all scores."""
         return None
 
 
