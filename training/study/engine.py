@@ -126,7 +126,7 @@ def _write(folder, work, settings, command, results, unfinished):
     """Writes the files of the report; returns its text, what is wrong, and their names."""
     results.unfinished = unfinished
     if len(results.diverged) < len(results.runs):
-        found = work.report(results)
+        found = work.report(results) or report.usual_report(work, results)
     else:
         found = Report("All runs diverged", ["Lower --learning-rate, with another --out."])
     origin = {"command": command, "commit": commit(), "machine": results.machine}
