@@ -31,7 +31,7 @@ MAY_IMPORT = {
         "_keras_private",
     },
     "tokenizers": {"_json_file", "_new_folder", "_vocabulary_files"},
-    "data": {"tokenizers", "_json_file", "_new_folder"},
+    "data": {"tokenizers", "_json_file", "_new_folder", "_vocabulary_files"},
     "metrics": {"_finite"},
     "tasks": {"data", "layers", "metrics", "models", "trunk", "_json_file", "_registry"},
     "objectives": {"data", "models", "tasks", "trainer", "_registry"},

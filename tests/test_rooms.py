@@ -14,7 +14,7 @@ from module_graph import MODULES, ROOT, imported_modules
 TESTS = pathlib.Path(__file__).parent
 
 # Rooms that any command may use, from the lowest: each imports only those before it.
-LOWER_ROOMS = ("command", "machine", "presets", "finetune", "study")
+LOWER_ROOMS = ("command", "machine", "presets", "study", "finetune")
 # The other rooms of `training` that one uses, beside the lower ones.
 MAY_IMPORT = {
     "compare": {"pretrain"},

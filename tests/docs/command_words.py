@@ -8,6 +8,7 @@ import shlex
 
 from training.__main__ import commands
 from training.command import settings
+from training.study import command as study_command
 
 _ENDS = frozenset(";&|()")
 _NAME = re.compile(r"\w+=")
@@ -128,14 +129,15 @@ def _mistakes(package, name, words):
 def option_mistakes(module, words):
     """Returns what a command has to say about its options, by its own settings."""
     module, asked = importlib.import_module(module), []
-    if not hasattr(module, "parse"):
+    door = study_command if hasattr(module, "answer") else module  # which reads the words
+    if not hasattr(door, "parse"):
         return [f"{module.__name__} takes no options"] if words else []
 
     def parse(settings_class, arguments=None, *_):
         asked.extend([settings_class, words if arguments is None else arguments])
         raise _AskedError
 
-    before, module.parse = module.parse, parse
+    before, door.parse = door.parse, parse
     try:
         module.main(list(words))
     except _AskedError:
@@ -144,7 +146,7 @@ def option_mistakes(module, words):
         is_file = words and words[0].endswith((".py", ".toml"))  # which a reader makes
         return [] if is_file else [f"there is no study {words[:1]}"]
     finally:
-        module.parse = before
+        door.parse = before
     return []
 
 

@@ -172,7 +172,7 @@ READERS = [
     Reader(
         "convert.load: our preset's config.json",
         _write_hf,
-        lambda folder: sources._entry(folder, "model_type") and sources._dtype(folder),
+        lambda folder: [one.fits(folder) for one in sources.SOURCES] and sources._dtype(folder),
         files=("config.json",),
     ),
 ]

@@ -10,7 +10,7 @@ from fuzz_engine import FINDING, REFUSED, Attack, all_readers
 
 READERS = all_readers()
 QUICK = [name for name, reader in READERS.items() if reader.quick > 7]
-RUN = "ablation/absolute/seed-0/pretrain"
+RUN = "absolute/seed-0/pretrain"
 
 
 @pytest.fixture(scope="module")
@@ -106,12 +106,11 @@ VALUES = {
         ("found", 3, NOT),
         ("origin/commit", ["x"], NOT),
     ],
-    ("experiment: results", "ablation/absolute/seed-0/glue/run.json"): [("found", 3, NOT)],
+    ("experiment: results", "absolute/seed-0/glue/run.json"): [("found", 3, NOT)],
     ("prepare: inspect", "rows/preparation.json"): [
         ("fingerprint", 2.5, "other settings"),
         ("corpus_hash", 3, "record of the folder"),
     ],
-    ("grid", "seed-0/settings.json"): [("seed", [0], "other settings")],
     ("cards of exports", "a/card.json"): [
         ("metrics/loss", 10**400, "card"),
         (("sha256", "../../../../../../etc/passwd"), "", "is not a file of the export"),
@@ -174,7 +173,6 @@ def test_no_json_of_another_form_is_a_finding(name, attacks):
     [
         ("compare", "run0/log.csv", "seconds"),
         ("compare", "run0/valid.csv", "tokens"),
-        ("ablation", f"{RUN}/valid.csv", "tokens"),
         ("log.csv, valid.csv", "run/valid.csv", "step"),
     ],
 )
@@ -197,8 +195,8 @@ def test_rows_of_a_log_with_impossible_counts_are_dropped(name, file, column, co
         ("config TOML", "own.toml", "learning_rate = inf", "not finite"),
         ("config TOML", "own.toml", f"learning_rate = {10**400}", "beyond 64 bits"),
         ("experiment TOML", "nobody.toml", f"question = {nested(10_000)}", "nested too deeply"),
-        ("prepared rows", "vocabulary.txt", b"\xff\xfe[PAD]", "no wordpiece vocabulary"),
-        ("prepared rows, SentencePiece", "vocabulary.spm", b"\xff\xfe", "no sentencepiece voc"),
+        ("prepared rows", "vocabulary.txt", b"\xff\xfe[PAD]", "must be a wordpiece voc"),
+        ("prepared rows, SentencePiece", "vocabulary.spm", b"\xff\xfe", "must be a sentencepiece"),
     ],
 )
 def test_a_file_that_cannot_be_is_refused(name, file, content, expected, attacks):

@@ -11,6 +11,7 @@ from keras_tupe.models import (
     TupeSpanExtractor,
     TupeTextClassifierPreprocessor,
     TupeTokenizer,
+    extend_positions,
 )
 
 LENGTHS = [7, 4, 1]
@@ -26,6 +27,15 @@ def test_logits_are_products_with_a_start_and_an_end_vector():
     wanted = np.where(given["padding_mask"][:, None], wanted, -1e9)
     np.testing.assert_allclose(model(given), wanted, atol=in_float64(1e-12))
     assert len(model.weights) == len(model.backbone.weights) + 1
+
+
+def test_it_can_be_made_longer():
+    model = TupeSpanExtractor(encoder(Case("tupe_r"), "float32", num_layers=1))
+    longer = extend_positions(model, 31)
+    assert type(longer) is TupeSpanExtractor
+    assert longer(inputs(random_ids(1, 31), [31])).shape == (1, 2, 31)
+    head, wanted = (m.get_layer("span_logits").vectors for m in (longer, model))
+    np.testing.assert_array_equal(ops.convert_to_numpy(head), ops.convert_to_numpy(wanted))
 
 
 def test_raw_questions_and_contexts_are_packed_in_pairs(tensorflow):

@@ -4,8 +4,7 @@ TOY = '''
 """A toy."""
 import dataclasses, functools, pathlib
 
-from training.command.checks import COUNT, wrong_fields
-from training.command.settings import counting, setting
+from training.command.settings import COUNT, counting, setting, wrong_fields
 from training.study.study import Run, RunError, Study, StudyOptions, Work
 from keras_tupe.trainer import NonFiniteError
 

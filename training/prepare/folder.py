@@ -111,7 +111,7 @@ def _remove(folder):
 
 def _compare(folder, theirs, ours):
     found = differences({**theirs, "input": 0}, {**ours, "input": 0})
-    if theirs.get("input") != json.loads(json.dumps(ours["input"])):
+    if theirs.get("input") != json.loads(json.dumps(ours.get("input"))):
         found.append("the input files (or their times of change)")
     if found:
         raise ValueError(

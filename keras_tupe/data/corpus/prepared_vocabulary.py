@@ -64,7 +64,13 @@ class PreparedVocabulary:
     @functools.cached_property
     def pieces(self):
         """The pieces, strings; the position is the id."""
-        return tuple(_READERS[self.kind](self.path))
+        try:
+            return tuple(_READERS[self.kind](self.path))
+        except ValueError as error:
+            raise ValueError(
+                f"The vocabulary of prepared rows must be a {self.kind} vocabulary: {error}. "
+                f"Prepare the rows again. Received: {str(self.path)!r}"
+            ) from error
 
     @functools.cached_property
     def begins_word(self):

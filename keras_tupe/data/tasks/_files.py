@@ -1,6 +1,7 @@
 """Files of tasks: lines and JSON values, with mistakes named by their place."""
 
 import contextlib
+import os
 import pathlib
 
 from keras_tupe._json_file import parse_json
@@ -9,6 +10,19 @@ from keras_tupe._json_file import parse_json
 def file_place(path, number):
     """Returns how messages name a line of a file."""
     return f"file={str(path)!r}, line {number}"
+
+
+def check_arguments(name, path, skipped, expected="the path of a file"):
+    """Refuses what is no path, and a `skipped` that is neither `None` nor a list."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(
+            f"`{name}` must be {expected}. Received: {name} of type {type(path).__name__}"
+        )
+    if not (skipped is None or isinstance(skipped, list)):
+        raise TypeError(
+            "`skipped` must be a list, to which a sentence for each bad entry is appended, or "
+            f"`None`. Received: skipped={skipped!r}"
+        )
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ import pathlib
 import re
 
 from keras_tupe.data.tasks._files import (
+    check_arguments,
     check_shape,
     check_some,
     file_place,
@@ -59,6 +60,7 @@ def read_blimp(path, *, skipped=None):
         Warstadt et al. BLiMP: The Benchmark of Linguistic Minimal Pairs for English. TACL 2020.
         https://arxiv.org/abs/1912.00582
     """
+    check_arguments("path", path, skipped, "the path of a file or a folder")
     path = pathlib.Path(path)
     files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
     if not files:

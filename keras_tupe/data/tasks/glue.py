@@ -7,8 +7,8 @@ import re
 
 import numpy as np
 
-from keras_tupe.check import choice
 from keras_tupe.data.tasks._files import (
+    check_arguments,
     check_some,
     file_place,
     left_out,
@@ -140,15 +140,15 @@ def read_glue(task, source, split, *, data_dir=None, check_counts=True, skipped=
         ValueError: if the task, the split or a file is not there; a file is not UTF-8, is empty,
             or lacks a column; a line has another number of columns or an unknown label; or the
             number of rows is not the official one. Messages name file and line.
+        ImportError: if TFDS is asked for and not installed.
 
     References:
         Wang et al. GLUE: A Multi-Task Benchmark and Analysis Platform for Natural Language
         Understanding. ICLR 2019. https://gluebenchmark.com
     """
-    name = re.sub("[-_ ]", "", str(task)).lower()
-    choice("task", name, TASKS)
-    task, split = TASKS[name], re.sub("^dev", "validation", str(split))
-    choice("split", split, task.splits)
+    check_arguments("source", source, skipped, "'tfds' or the path of a folder")
+    task = _find_task(task)
+    split = _find_split(task, split)
     if isinstance(source, str) and source.lower() == "tfds":
         texts, labels, indices = _read_tfds(task, split, data_dir)
     else:
@@ -166,16 +166,36 @@ def read_glue(task, source, split, *, data_dir=None, check_counts=True, skipped=
     return GlueRows(tuple(texts), labels, np.array(indices, "int32"))
 
 
+def _find_task(name):
+    """Returns the task of a name, in any of the usual spellings: `sst2`, `SST-2`, `STS-B`, ..."""
+    task = TASKS.get(re.sub("[-_ ]", "", str(name)).lower())
+    if task is None:
+        raise ValueError(
+            f"Unknown task of GLUE. Expected one of {list(TASKS)}. Received: task={name!r}"
+        )
+    return task
+
+
+def _find_split(task, name):
+    """Returns the name of a split of `task`; `dev` is read as `validation`."""
+    split = re.sub("^dev", "validation", str(name))
+    if split not in task.rows:
+        raise ValueError(
+            f"{task.folder} has the splits {list(task.splits)}; choose one of them. "
+            f"Received: split={name!r}"
+        )
+    return split
+
+
 def _read_folder(task, folder, split, skipped):
     """Returns the texts of each column, the labels or `None`, and the numbers of the rows."""
     folder = folder / task.folder if (folder / task.folder).is_dir() else folder
-    path = folder / f"{split.replace('validation', 'dev')}.tsv"
-    if not path.exists():
+    if not folder.is_dir():
         raise ValueError(
-            f"`source` must hold the official files of {task.folder}, here or in a folder "
-            f"{task.folder!r}, or be 'tfds'; {path.name!r} is missing. "
+            "`source` must be 'tfds' or a folder with GLUE's official TSV files. "
             f"Received: source={str(folder)!r}"
         )
+    path, is_wanted = _find_file(task, folder, split)
     what, has_labels = f"a TSV file of {task.folder}", not split.startswith("test")
     lines, rows = read_lines(path, what), []
     has_header = not task.header or split == "test"
@@ -189,6 +209,8 @@ def _read_folder(task, folder, split, skipped):
             f"Received: {file_place(path, 1)}, columns {names}"
         )
     for index, line in enumerate(lines[has_header:]):
+        if not is_wanted(line):
+            continue
         values, place = line.split("\t"), file_place(path, index + has_header + 1)
         is_known = task.has_short_lines and len(values) < len(names) and skipped is None
         with left_out([] if is_known else skipped):
@@ -203,6 +225,32 @@ def _read_folder(task, folder, split, skipped):
     check_some(rows, what, path)
     indices, labels, *texts = map(list, zip(*rows, strict=True))
     return texts, labels if has_labels else None, indices
+
+
+def _find_file(task, folder, split):
+    """Returns the file of a split, and whether a line of it belongs to the split."""
+    path = folder / f"{split.replace('validation', 'dev')}.tsv"
+    whole = folder / f"msr_paraphrase_{'test' if split == 'test' else 'train'}.txt"
+    if path.exists():
+        return path, lambda line: True
+    if task.name != "mrpc" or not whole.exists():
+        raise ValueError(
+            f"`source` must hold the official files of {task.folder}, here or in a folder "
+            f"{task.folder!r}, and {path.name!r} is missing. Received: source={str(folder)!r}"
+        )
+    if split == "test":
+        return whole, lambda line: True
+    # Microsoft's file holds both splits; GLUE publishes which pairs are its validation split.
+    lists = [folder / name for name in ("dev_ids.tsv", "mrpc_dev_ids.tsv")]
+    list_file = next(filter(pathlib.Path.exists, lists), None)
+    if list_file is None:
+        raise ValueError(
+            f"{whole.name!r} holds the train and the validation split together; put GLUE's list "
+            f"{lists[0].name!r} beside it. Received: source={str(folder)!r}"
+        )
+    held_out = {tuple(line.split("\t")[:2]) for line in read_lines(list_file, "GLUE's list")}
+    is_validation = split == "validation"
+    return whole, lambda line: (tuple(line.split("\t")[1:3]) in held_out) == is_validation
 
 
 def _label(task, value, place):
@@ -228,7 +276,14 @@ def _label(task, value, place):
 
 def _read_tfds(task, split, data_dir):
     """Returns the same as `_read_folder`, in the order of the official files."""
-    import tensorflow_datasets as tfds
+    try:
+        import tensorflow_datasets as tfds
+    except ImportError as error:
+        raise ImportError(
+            "source='tfds' needs TensorFlow Datasets. Install it (pip install "
+            "tensorflow-datasets), or give a folder with GLUE's official TSV files. "
+            "Received: source='tfds'"
+        ) from error
 
     builder = tfds.builder(f"glue/{task.name}", data_dir=data_dir)
     if not builder.is_prepared():

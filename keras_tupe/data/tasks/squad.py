@@ -7,6 +7,7 @@ import numpy as np
 
 from keras_tupe.check import integer
 from keras_tupe.data.tasks._files import (
+    check_arguments,
     check_shape,
     check_some,
     left_out,
@@ -60,6 +61,7 @@ def read_squad(path, *, skipped=None):
         Rajpurkar et al. SQuAD: 100,000+ Questions for Machine Comprehension of Text. EMNLP 2016.
         https://rajpurkar.github.io/SQuAD-explorer/
     """
+    check_arguments("path", path, skipped)
     content = parse(read_text(path, _WHAT), _WHAT, path)
     file, questions = f"file={str(path)!r}, $", {}
     check_shape(content, _PARAGRAPHS, _WHAT, file)

@@ -289,6 +289,20 @@ def test_flipped_bits_and_lost_ends_of_files_are_found_at_once(copy, name):
             PreparedRows(copy)
 
 
+@pytest.mark.slow
+def test_ten_thousand_flipped_bits_are_found(copy):
+    chance = np.random.default_rng(5)
+    contents = {path: path.read_bytes() for path in copy.iterdir() if "valid" not in path.name}
+    sizes = np.array([len(content) for content in contents.values()])
+    for path in chance.choice([*contents], 10_000, p=sizes / sizes.sum()):
+        place, bit = chance.integers(len(contents[path])), int(chance.integers(8))
+        path.write_bytes(flipped(contents[path], place, bit))
+        with pytest.raises(ValueError, match=re.escape(path.name)):
+            PreparedRows(copy)
+        path.write_bytes(contents[path])
+    PreparedRows(copy)
+
+
 def test_the_seal_holds_the_hash_of_every_file(tmp_path):
     for name, content in {"a.txt": b"", "b.bin": bytes(range(256)) * 9001, ".hidden": b"x"}.items():
         (tmp_path / name).write_bytes(content)

@@ -1,6 +1,7 @@
 """GLUE from official TSV files and from a TFDS folder, both written here."""
 
 import pathlib
+import sys
 
 import numpy as np
 import pytest
@@ -117,6 +118,21 @@ def test_test_splits_have_a_header_and_no_labels(tmp_path, name, header, line, t
     assert [column[0] for column in rows.texts] == texts
 
 
+def test_microsofts_file_is_split_by_glues_list(tmp_path):
+    header, lines = FILES["mrpc"]
+    folder = tmp_path / "MRPC"
+    write(folder / "msr_paraphrase_train.txt", header, *lines, end="\r\n")
+    write(folder / "msr_paraphrase_test.txt", header, lines[1])
+    with pytest.raises(ValueError, match=r"put GLUE's list 'dev_ids\.tsv' beside it.*Received: "):
+        read("mrpc", tmp_path)
+    write(folder / "dev_ids.tsv", "13\t14")
+    assert read("mrpc", tmp_path).texts == (['He said " no .'], ["He refused ."])
+    validation = read("mrpc", tmp_path, "validation")
+    assert validation.texts == (["A ."], ['" B .'])
+    assert validation.labels.tolist() == [0]
+    assert read("mrpc", tmp_path, "test").texts == (["A ."], ['" B .'])
+
+
 def test_known_broken_lines_of_qqp_are_left_out(tmp_path):
     path = write_task(tmp_path, "qqp")
     with path.open("a", encoding="utf-8") as file:
@@ -188,8 +204,14 @@ def test_what_is_not_there_is_named(tmp_path):
     (tmp_path / "RTE").mkdir()
     with pytest.raises(ValueError, match=r"'train\.tsv' is missing\. Received: source='.*RTE'$"):
         read("rte", tmp_path)
-    with pytest.raises(ValueError, match=r"or be 'tfds'; .* is missing.*nowhere'$"):
+    with pytest.raises(ValueError, match=r"must be 'tfds' or a folder.*nowhere'$"):
         read("rte", tmp_path / "nowhere")
+
+
+def test_tfds_that_is_not_installed_is_answered_with_what_to_do(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
+    with pytest.raises(ImportError, match=r"pip install tensorflow-datasets.*Received: source='t"):
+        read("rte", "tfds")
 
 
 def prepare(data_dir, name, examples, file_format, split="train"):

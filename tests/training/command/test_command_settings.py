@@ -260,7 +260,7 @@ def test_a_file_where_a_folder_is_expected_is_not_called_nothing(tmp_path):
         (["--positions", ","], ["at least one method", "Received: ','"]),
         (["--positions", "nowhere.py"], ["existing Python file", "nowhere.py"]),
         (["--size", "tny"], ["--size must be one of", "nearest is 'tiny'", "Received: 'tny'"]),
-        (["--minutes", "-1"], ["--minutes must be above 0", "Received: -1.0"]),
+        (["--minutes", "-1"], ["--minutes must be a number above 0", "Received: -1.0"]),
         (["--seed", "-3"], ["--seed must be an integer >= 0", "Received: -3"]),
         (["--corpus", "nowhere.txt"], ["--corpus must be a text file", "nowhere.txt"]),
     ],

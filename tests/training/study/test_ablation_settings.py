@@ -15,7 +15,6 @@ from training.command.settings import words as words_of
 from training.command.variant import Variant
 from training.finetune.glue.protocol import PROTOCOLS
 from training.finetune.tasks.glue import Settings as Glue
-from training.machine import cost as machine_cost
 from training.machine.cost import Device
 from training.pretrain import settings as pretrain_settings
 from training.studies.ablation import runs as runs_of_ablation
@@ -194,15 +193,6 @@ def test_the_plan_counts_the_start_and_the_end_of_every_run(rows, tmp_path, monk
     assert "44 s to start a run of fine-tuning, twice that for pre-training" in table
     assert "pretrain: 100 steps, " in table
     assert "epochs of the rows" in table
-
-
-def test_a_busy_machine_takes_longer_to_start(monkeypatch):
-    facts = ({"gpu": None, "cpu": "x", "cores": 2}, 1.0)
-    monkeypatch.setattr(machine_cost, "machine_facts", lambda _: facts)
-    for slow in (1.0, 3.5):
-        monkeypatch.setattr(machine_cost, "slowness", lambda slow=slow: slow)
-        device, _ = machine_cost.find_device("float32")
-        assert device.start_seconds == slow * machine_cost.TWO_CORES.start_seconds
 
 
 def test_what_runs_share_is_all_that_changes_what_is_learned(rows, tmp_path):

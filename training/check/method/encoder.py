@@ -323,7 +323,6 @@ def check_cls_of_logits(case):
 
 @promise(
     "starts as without positions",
-    lambda name: {Case(name): 0, cases_of(name)[-1]: 0},
     where=lambda case: case.method.starts_as_none,
     reason="the record says starts_as_none=False",
 )

@@ -78,7 +78,7 @@ def _block(model, trunk, layer, x, before, seen, added, normalize_first):
         # the oracle adds the positions itself: it gets vectors that lack them
         own = np.concatenate([before, y - added], axis=1)
         logits, visible = trunk.logits(model, name, dims, own), seen[:, None, None]
-        if model.memory_length:  # a finite number, since a row of padding alone sees nothing
+        if model.memory_length or model.segment_length:  # a segment of padding alone sees nothing
             visible = visible & np.tril(np.ones(logits.shape[-2:], bool))
             logits, visible = np.where(visible, logits, -1e30), True
         return trunk.attend(model, name, dims, tokens, logits[:, :, count:], visible)

@@ -144,7 +144,7 @@ def squad_tasks(scale, settings):
         return []
     values = {**_set(vars(scale.squad)), **machine_of(scale, settings)}
     lengths = values.pop("lengths")
-    values |= {"train": settings.squad_train, "dev": settings.squad_dev}
+    values |= {"train": settings.squad_train, "valid": settings.squad_dev}
     return [
         Task(
             "squad",

@@ -88,7 +88,7 @@ class Probe(Work):
 
     def _do(self, variant, seed, folder):
         """Trains and tests; `log.csv` goes into `folder`."""
-        recipe = Recipe.of(self.settings, epochs=1, seed=seed, warmup_share=0.1, beta_2=0.98)
+        recipe = Recipe.of(self.settings, epochs=1, seed=seed, warmup=0.1, beta_2=0.98)
         loss = keras.losses.SparseCategoricalCrossentropy(
             from_logits=True, reduction="mean_with_sample_weight"
         )
