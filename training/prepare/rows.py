@@ -14,7 +14,7 @@ from keras_tupe.data import (
     write_shard,
 )
 from keras_tupe.data.corpus.documents import multiset_hash
-from keras_tupe.data.corpus.packing import pack_rows
+from keras_tupe.data.corpus.packing import pack_sentences
 from keras_tupe.data.corpus.pair_packing import pack_pairs
 from keras_tupe.data.corpus.vocabulary import sentencepiece_bpe_from_counts
 from keras_tupe.data.rows.pairs import segments
@@ -86,15 +86,20 @@ def pack_block(documents, tokenizer, length, pairs=None):
         sentences_of.append(len(found))
     token_ids, sizes = _tokenized(sentences, tokenizer)
     ids = {name: getattr(tokenizer, name) for name in ("start_id", "end_id", "pad_id")}
-    pieces = iter(np.split(token_ids, np.cumsum(sizes)[:-1]))
-    of_documents = ([next(pieces) for _ in range(number)] for number in sentences_of)
+    packed, index = None, None
     if pairs is not None:
-        packed = pack_pairs(of_documents, length, **ids)
-    else:
-        packed = pack_rows(of_documents, length, **ids, part=None)
+        pieces = iter(np.split(token_ids, np.cumsum(sizes)[:-1]))
+        packed = pack_pairs(([next(pieces) for _ in range(n)] for n in sentences_of), length, **ids)
+    elif len(token_ids):
+        has_tokens = sizes > 0
+        numbers = np.repeat(np.arange(len(documents)), sentences_of)[has_tokens]
+        opens_document = np.diff(numbers, prepend=-1) != 0
+        packed = pack_sentences(token_ids, sizes[has_tokens], opens_document, length, **ids)
     statistics = no_statistics(pairs) | {"documents": len(documents)}
     statistics["words"] = sum(len(document.split()) for document in documents)
-    rows, index = packed.token_ids, None
+    if packed is None:
+        return np.zeros((0, length), "int32"), statistics, None
+    rows = packed.token_ids
     statistics |= {
         "sentences": packed.num_sentences,
         "split_sentences": packed.num_split,

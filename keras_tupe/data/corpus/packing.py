@@ -1,6 +1,5 @@
 """FULL-SENTENCES rows: whole sentences side by side, across documents, up to a fixed length."""
 
-import array
 import dataclasses
 import itertools
 
@@ -58,13 +57,13 @@ def pack_rows(documents, length, *, start_id, end_id, pad_id, part="corpus"):
         start_id: id of [CLS] or <s>.
         end_id: id of [SEP] or </s>.
         pad_id: id of [PAD] or <pad>.
-        part: what the documents are, for the message when they are too few; `None` if few will do.
+        part: what the documents are, for the message when they are too few.
 
     Returns:
         A `PackedRows`. Only the last row and rows before a sentence that did not fit hold padding.
 
     Raises:
-        ValueError: if there are not enough tokens for one full row of a `part`.
+        ValueError: if there are not enough tokens for one full row.
 
     Example:
         >>> documents = [[[11, 12, 13], [14]], [[15, 16]]]
@@ -76,34 +75,67 @@ def pack_rows(documents, length, *, start_id, end_id, pad_id, part="corpus"):
         Liu et al. RoBERTa: A Robustly Optimized BERT Pretraining Approach. 2019. Section 4.2.
     """
     integer("length", length, 3)
-    rows, room = [array.array("i")], length - 2
-    num_sentences = num_split = num_tokens = 0
-    for document in documents:
-        opens_document = True
-        for sentence in document:
-            size = len(sentence)
-            if not size:
-                continue
-            num_sentences, num_split = num_sentences + 1, num_split + (size > room)
-            num_tokens += size
-            separator = [end_id] if opens_document and len(rows[-1]) else []
-            opens_document = False
-            if len(rows[-1]) + len(separator) + (size if size <= room else 1) > room:
-                rows.append(array.array("i"))
-            else:
-                rows[-1].extend(separator)
-            while len(sentence):
-                if len(rows[-1]) == room:
-                    rows.append(array.array("i"))
-                left = room - len(rows[-1])
-                rows[-1].extend(sentence[:left])
-                sentence = sentence[left:]
-    if part is not None and num_tokens < room:
+    flat, sizes, opens_document = _flatten(documents)
+    if len(flat) < length - 2:
         raise ValueError(
             f"The {part} is too small for one row of {length} tokens. Give more text (a blank line "
-            f"separates documents) or choose shorter rows. Received: tokens={num_tokens}"
+            f"separates documents) or choose shorter rows. Received: tokens={len(flat)}"
         )
-    packed = np.full((len(rows) if num_tokens else 0, length), pad_id, "int32")
-    for row, text in zip(packed, rows, strict=False):
-        row[: len(text) + 2] = [start_id, *text, end_id]
-    return PackedRows(packed, num_sentences, num_split, num_tokens)
+    return pack_sentences(
+        flat, sizes, opens_document, length, start_id=start_id, end_id=end_id, pad_id=pad_id
+    )
+
+
+def pack_sentences(token_ids, sizes, opens_document, length, *, start_id, end_id, pad_id):
+    """`pack_rows` of sentences that lie end to end in one array, `(tokens,)`, one at least.
+
+    `sizes` are the tokens of each, and `opens_document` says which is the first of a document.
+    """
+    pieces, separators, num_split = _place(sizes.tolist(), opens_document.tolist(), length - 2)
+    rows, columns, piece_sizes = np.array(pieces, "int64").T  # (pieces,)
+    packed = np.full((rows[-1] + 1, length), pad_id, "int32")
+    packed[:, 0] = start_id
+    piece_starts = np.cumsum(piece_sizes) - piece_sizes
+    shift = np.repeat(rows * length + columns - piece_starts, piece_sizes)
+    packed.ravel()[np.arange(len(token_ids)) + shift] = token_ids
+    for row, column in separators:
+        packed[row, column] = end_id
+    last_piece = np.flatnonzero(np.diff(rows, append=rows[-1] + 1))  # of each row
+    packed[rows[last_piece], columns[last_piece] + piece_sizes[last_piece]] = end_id
+    return PackedRows(packed, len(sizes), num_split, len(token_ids))
+
+
+def _flatten(documents):
+    """All tokens in a row; the size of each sentence, and whether it opens a document."""
+    blocks, sizes, opens = [], [], []
+    for document in documents:
+        sentences = [sentence for sentence in document if len(sentence)]
+        sizes.extend(map(len, sentences))
+        opens.extend(index == 0 for index in range(len(sentences)))
+        # one small array per document: nested Python lists of a whole corpus would not fit
+        blocks.append(np.fromiter(itertools.chain.from_iterable(sentences), "int32"))
+    flat = np.concatenate(blocks) if blocks else np.zeros(0, "int32")
+    return flat, np.array(sizes, "int64"), np.array(opens, bool)
+
+
+def _place(sizes, opens_document, capacity):
+    """`(row, first column, size)` of pieces, `(row, column)` of separators, how many are split."""
+    pieces, separators, num_split = [], [], 0
+    row = used = 0
+    for size, opens in zip(sizes, opens_document, strict=True):
+        separator = int(opens and used > 0)
+        is_long = size > capacity
+        if used + separator + (1 if is_long else size) > capacity:
+            row, used, separator = row + 1, 0, 0
+        if separator:
+            separators.append((row, 1 + used))
+            used += 1
+        num_split += is_long
+        while size:
+            if used == capacity:
+                row, used = row + 1, 0
+            taken = min(size, capacity - used)
+            pieces.append((row, 1 + used, taken))
+            used += taken
+            size -= taken
+    return pieces, separators, num_split

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import itertools
 
 import numpy as np
 
@@ -50,57 +51,78 @@ def pack_pairs(documents, length, *, start_id, end_id, pad_id):
     """
     integer("length", length, 5)
     most = (length - 3) // 2  # tokens of a sentence: then any two fit
-    rows, of_document = [], []
-    num_sentences = num_split = num_without_pair = num_left = 0
+    texts, spans, of_document = [], [], []
+    num_sentences = num_split = num_without_pair = num_left = offset = 0
     for number, document in enumerate(documents):
-        sentences = [np.asarray(sentence, "int32") for sentence in document if len(sentence)]
+        sentences = [sentence for sentence in document if len(sentence)]
         num_sentences += len(sentences)
         if len(sentences) < 2:
             num_without_pair += 1
             continue
+        texts.append(np.concatenate(sentences).astype("int32"))
         num_split += sum(len(sentence) > most for sentence in sentences)
-        parts = [
-            (part, place == 0)
-            for sentence in sentences
-            for place, part in enumerate(np.array_split(sentence, -(-len(sentence) // most)))
-        ]
-        digest = hashlib.sha256(np.concatenate(sentences).astype("<i4")).digest()
-        groups = _groups(parts, length - 3, digest)
-        num_left += len(parts) - sum(map(len, groups))
-        for index, group in enumerate(groups, start=1):
-            cuts = [place for place in range(1, len(group)) if group[place][1]]
-            cuts = cuts or range(1, len(group))
-            cut = cuts[_below(len(cuts), digest, index)]
-            first, second = ([part for part, _ in half] for half in (group[:cut], group[cut:]))
-            rows.append(np.concatenate([[start_id], *first, [end_id], *second, [end_id]]))
-            of_document.append(number)
-    token_ids = np.full((len(rows), length), pad_id, "int32")
-    for row, text in zip(token_ids, rows, strict=True):
-        row[: len(text)] = text
+        parts = [part for sentence in sentences for part in _parts(len(sentence), most)]
+        digest = hashlib.sha256(texts[-1].astype("<i4")).digest()
+        found, left = _pairs(parts, length - 3, digest)
+        spans += [(offset + first, offset + cut, offset + end) for first, cut, end in found]
+        of_document += [number] * len(found)
+        num_left += left
+        offset += len(texts[-1])
+    rows = np.full((len(spans), length), pad_id, "int32")
+    rows[:, 0] = start_id
+    text = np.concatenate([np.zeros(0, "int32"), *texts])
+    for row, (first, cut, end) in zip(rows, spans, strict=True):
+        middle, last = 1 + cut - first, 2 + end - first
+        row[1:middle], row[middle + 1 : last] = text[first:cut], text[cut:end]
+        row[middle] = row[last] = end_id
     return PackedPairs(
-        token_ids,
+        rows,
         np.array(of_document, "int64"),
         num_sentences,
         num_split,
-        sum(len(row) - 3 for row in rows),
+        sum(end - first for first, _, end in spans),
         num_without_pair,
         num_left,
     )
 
 
-def _groups(parts, capacity, digest):
-    """The parts of each row, `(tokens, whether they begin a sentence)`, two at least."""
+def _parts(size, most):
+    """The parts of a sentence, of at most `most` tokens, as `(tokens, whether it begins one)`."""
+    number = -(-size // most)
+    return [(size // number + (part < size % number), part == 0) for part in range(number)]
+
+
+def _pairs(parts, capacity, digest):
+    """The rows of a document, as tokens `(first of A, first of B, end)`; parts in no row."""
+    sizes = [size for size, _ in parts]
     is_backward = _below(2, digest, 0)
-    groups = [[]]
-    for part in reversed(parts) if is_backward else parts:
-        if sum(len(tokens) for tokens, _ in [*groups[-1], part]) > capacity:
-            groups.append([])
-        groups[-1].append(part)
-    if len(groups[-1]) == 1 and len(groups[-2]) > 2:
-        groups[-1].insert(0, groups[-2].pop())
-    elif len(groups[-1]) == 1:
-        groups.pop()
-    return [group[::-1] for group in groups[::-1]] if is_backward else groups
+    spans = _spans(sizes[::-1] if is_backward else sizes, capacity)
+    if is_backward:
+        spans = [(len(parts) - end, len(parts) - first) for first, end in reversed(spans)]
+    offsets = [0, *itertools.accumulate(sizes)]
+    rows = []
+    for number, (first, end) in enumerate(spans, start=1):
+        cuts = [index for index in range(first + 1, end) if parts[index][1]]
+        cuts = cuts or range(first + 1, end)
+        cut = cuts[_below(len(cuts), digest, number)]
+        rows.append((offsets[first], offsets[cut], offsets[end]))
+    return rows, len(parts) - sum(end - first for first, end in spans)
+
+
+def _spans(sizes, capacity):
+    """Which parts go into each row, as `(first, end)`: two at least, and as many as fit."""
+    spans, first, used = [], 0, 0
+    for index, size in enumerate(sizes):
+        if used + size > capacity:
+            spans.append((first, index))
+            first, used = index, 0
+        used += size
+    if len(sizes) - first > 1:
+        return [*spans, (first, len(sizes))]
+    before, end = spans[-1]  # of at least two, since two of any size fit
+    if end - before == 2:
+        return spans
+    return [*spans[:-1], (before, end - 1), (end - 1, len(sizes))]
 
 
 def _below(limit, digest, number):

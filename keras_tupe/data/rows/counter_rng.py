@@ -10,7 +10,7 @@ from keras_tupe.check import integer
 
 _GAMMA = 0x9E3779B97F4A7C15  # 2**64 / golden ratio, odd: the step of SplitMix64
 _WORD = 2**64 - 1
-UNUSED_BITS = 20  # the lower ones, by which places are not put in order
+POSITION_BITS = 20  # rows may have up to 2**20 tokens
 
 
 def check_seed(seed):
@@ -54,6 +54,24 @@ def random_counts(seed, stream, numbers, share, sizes):
     # 32 bits: the sum stays exact in float64, so that it never rounds up to one too many
     uniform = (random_bits(seed, stream, numbers) >> np.uint64(32)) / 2.0**32
     return np.minimum((share * sizes + uniform).astype("int64"), sizes)
+
+
+def random_places(seed, stream, numbers, allowed, count):
+    """`count` of the allowed places of each row, in random order; those not allowed come last."""
+    place = np.arange(allowed.shape[1], dtype="uint64")
+    keys = with_places(random_bits(seed, stream, numbers[:, np.newaxis], place), place)
+    keys = np.where(allowed, keys, np.uint64(_WORD))
+    return places_in(np.sort(np.partition(keys, count - 1, axis=1)[:, :count], axis=1))
+
+
+def with_places(bits, places):
+    """Random bits whose last ones are places, which so go along through a sort."""
+    return bits >> np.uint64(POSITION_BITS) << np.uint64(POSITION_BITS) | places.astype("uint64")
+
+
+def places_in(keys):
+    """The places in what `with_places` made, int64."""
+    return (keys & np.uint64(2**POSITION_BITS - 1)).astype("int64")
 
 
 def permute(seed, stream, epochs, places, size):

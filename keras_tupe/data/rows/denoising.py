@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from keras_tupe.check import number
-from keras_tupe.data.rows.counter_rng import UNUSED_BITS, random_bits, random_counts
+from keras_tupe.data.rows.counter_rng import random_bits, random_counts, random_places
 from keras_tupe.data.rows.next_tokens import NextTokens
 from keras_tupe.data.rows.rows import check_example_numbers
 
@@ -121,21 +121,7 @@ class Denoising:
         if self.permute_sentences:
             tables = self._is_one_of(self.frame_ids), self._is_one_of(self.stop_ids)
             token_ids = permuted_sentences(token_ids, numbers, *tables, seed)
-        is_text = ~self._is_one_of(self.special_ids)[token_ids]  # (b, t)
-        sizes, place = is_text.sum(axis=1), np.arange(token_ids.shape[1])
-        totals = random_counts(seed, "denoising: count", numbers, self.infill_share, sizes)
-        bits, keys = (
-            random_bits(seed, f"denoising: {what}", numbers[:, np.newaxis], place)
-            for what in ("length", "place")
-        )
-        draws = np.searchsorted(self._limits, bits >> np.uint64(32), side="right")
-        found = token_ids.copy()
-        for index in np.flatnonzero(totals):
-            columns = np.flatnonzero(is_text[index])
-            drawn = totals[index], draws[index], keys[index] >> np.uint64(UNUSED_BITS)
-            row = self._infilled(token_ids[index], columns, *drawn)
-            found[index], found[index, : len(row)] = self.pad_id, row
-        return found
+        return self._infilled(token_ids, numbers, seed)
 
     @functools.cached_property
     def _limits(self):
@@ -144,29 +130,35 @@ class Denoising:
     def _is_one_of(self, ids):
         return np.isin(np.arange(self.vocabulary_size), ids)
 
-    def _infilled(self, row, columns, total, draws, keys):
-        """Returns a row in which spans of its text, at `columns`, stand behind one mask each."""
-        count = min(np.count_nonzero(np.cumsum(draws) < total) + 1, total)
-        lengths = draws[:count].copy()
-        lengths[-1] += total - lengths.sum()  # the last is cut
-        # what is left of the text are items, tokens or spans, of which any may be the spans
-        items = np.argsort(keys[: len(columns) - total + count], kind="stable")[:count]
-        order = np.argsort(items)
-        items, lengths = items[order], lengths[order]
-        hidden, masks = np.zeros(len(row), bool), np.zeros(len(row) + 1, "int64")
-        shift = items - np.arange(len(items))  # tokens of text before each span, and in none
-        span = np.repeat(np.arange(len(items)), lengths)  # of each covered token
-        covered = columns[np.arange(len(span)) + shift[span]]
-        hidden[covered] = True
-        # special tokens may cut a span, each part of which has a mask
-        begins = (np.diff(covered, prepend=-2) > 1) | (np.diff(span, prepend=-1) > 0)
-        masks[covered[begins]] = 1
-        # so that no row becomes longer, there may not be room for all masks of no tokens
-        behind = (shift + np.cumsum(lengths))[lengths == 0][: len(span) - masks.sum()]
-        np.add.at(masks, np.append(columns, columns[-1:] + 1)[behind], 1)
-        repeats = np.stack([masks, np.append((row != self.pad_id) & ~hidden, False)], axis=1)
-        tokens = np.stack([np.full_like(masks, self.mask_id), np.append(row, self.pad_id)], axis=1)
-        return np.repeat(tokens.ravel(), repeats.ravel())
+    def _infilled(self, token_ids, numbers, seed):
+        """Returns rows in which spans of tokens stand behind one mask each, padded at the end."""
+        is_text = ~self._is_one_of(self.special_ids)[token_ids]  # (b, t)
+        size = is_text.sum(axis=1)
+        totals = random_counts(seed, "denoising: count", numbers, self.infill_share, size)
+        if not totals.any():
+            return token_ids.copy()
+        lengths, counts = span_lengths(totals, numbers, self._limits, seed)
+        sizes = size - totals + counts
+        is_span, widths = _items(numbers, sizes, lengths, counts, token_ids.shape[1], seed)
+
+        # the span of each token, -1 for none: the items' tokens are those of the text, in order
+        item = np.repeat(np.arange(widths.size), widths.ravel())
+        span = np.full(token_ids.shape, -1)
+        span[is_text] = np.where(is_span.ravel()[item], item, -1)
+        begins = (span >= 0) & (span != np.pad(span, ((0, 0), (1, 0)), constant_values=-1)[:, :-1])
+        masks = np.pad(begins.astype("int64"), ((0, 0), (0, 1)))  # before each token, at the end
+
+        # special tokens may cut a span, each part of which has a mask: so that no row becomes
+        # longer, there may not be room for all masks of no tokens
+        is_empty = is_span & (widths == 0)
+        room = totals - begins.sum(axis=1)
+        rows, items = np.nonzero(is_empty & (np.cumsum(is_empty, axis=1) <= room[:, np.newaxis]))
+        behind = (np.cumsum(widths, axis=1) - widths)[rows, items]  # tokens of text before the mask
+        columns = np.argsort(~is_text, axis=1, kind="stable")  # of the text's tokens
+        at_end = behind == size[rows]
+        np.add.at(masks, (rows, columns[rows, behind - at_end] + at_end), 1)
+        is_visible = (token_ids != self.pad_id) & (span < 0)
+        return _joined(token_ids, is_visible, masks, self.mask_id, self.pad_id)
 
 
 def permuted_sentences(token_ids, numbers, is_frame, ends_sentence, seed):
@@ -192,3 +184,39 @@ def poisson_limits(mean):
         limits.append(round(total * 2**32))
         share *= mean / len(limits)
     return np.array(limits, "uint64")
+
+
+def span_lengths(totals, numbers, limits, seed):
+    """Draws lengths of spans that cover `totals` tokens: `(b, most)`, and how many, `(b,)`."""
+    column = np.arange(totals.max(initial=0))
+    bits = random_bits(seed, "denoising: length", numbers[:, np.newaxis], column)
+    draws = np.searchsorted(limits, bits >> np.uint64(32), side="right")  # (b, s)
+    covered = np.cumsum(draws, axis=1)
+    left = totals[:, np.newaxis] - covered + draws  # before each draw
+    counts = np.minimum((covered < totals[:, np.newaxis]).sum(axis=1) + 1, totals)
+    last = counts[:, np.newaxis] - 1
+    lengths = np.where(column < last, draws, np.where(column == last, left, 0))
+    return lengths, counts
+
+
+def _items(numbers, sizes, lengths, counts, length, seed):
+    """Returns which items of each row are spans, and the tokens of each: both `(b, length)`."""
+    is_item = np.arange(length) < sizes[:, np.newaxis]
+    order = random_places(seed, "denoising: place", numbers, is_item, lengths.shape[1])
+    is_used = np.arange(lengths.shape[1]) < counts[:, np.newaxis]
+    order = np.where(is_used, order, length)  # the rest goes into a column of its own
+    widths = np.pad(is_item.astype("int64"), ((0, 0), (0, 1)))
+    is_span = np.zeros(widths.shape, bool)
+    np.put_along_axis(widths, order, lengths, axis=1)
+    np.put_along_axis(is_span, order, is_used, axis=1)
+    return is_span[:, :-1], widths[:, :-1]
+
+
+def _joined(token_ids, is_visible, masks, mask_id, pad_id):
+    """Returns rows of the visible tokens and of the masks before each of them and at the end."""
+    ends = np.cumsum(masks + np.pad(is_visible, ((0, 0), (0, 1))), axis=1)  # (b, t + 1)
+    is_used = np.arange(token_ids.shape[1]) < ends[:, -1:]
+    found = np.where(is_used, mask_id, pad_id).astype("int32")
+    rows, columns = np.nonzero(is_visible)
+    found[rows, ends[rows, columns] - 1] = token_ids[rows, columns]
+    return found

@@ -8,13 +8,16 @@ import numpy as np
 
 from keras_tupe.check import number
 from keras_tupe.data.rows.counter_rng import (
-    UNUSED_BITS,
+    places_in,
     random_below,
     random_bits,
     random_counts,
+    random_places,
+    with_places,
 )
 from keras_tupe.data.rows.rows import check_example_numbers, check_rows
 
+_BLOCK = 256  # rows at a time: more would leave the cache of the processor
 _MASK_BELOW = int(0.8 * 2**32)
 _RANDOM_BELOW = int(0.9 * 2**32)
 
@@ -116,7 +119,10 @@ class Masking:
         """
         token_ids = check_rows(token_ids, self.vocabulary_size).astype("int32", copy=False)
         numbers = check_example_numbers(example_numbers, token_ids.shape)
-        positions, used = self._positions(token_ids, numbers, seed)  # (b, slots)
+        cuts = range(_BLOCK, len(token_ids), _BLOCK)
+        blocks = zip(np.split(token_ids, cuts), np.split(numbers, cuts), strict=True)
+        chosen = [self._positions(*block, seed) for block in blocks]
+        positions, used = map(np.concatenate, zip(*chosen, strict=True))  # (b, slots)
         labels = np.take_along_axis(token_ids, positions, axis=1)
 
         bits = random_bits(seed, "masking: kind", numbers[:, np.newaxis], positions)
@@ -137,20 +143,16 @@ class Masking:
     def _positions(self, token_ids, numbers, seed):
         """What is hidden, ascending, and which of the slots are used: both `(b, slots)`."""
         length = token_ids.shape[1]
-        slots, place = self.num_slots(length), np.arange(length)
+        slots = self.num_slots(length)
         maskable = self.is_maskable[token_ids]  # (b, t)
         count = random_counts(seed, "masking: count", numbers, self.rate, maskable.sum(axis=1))
-        count = np.minimum(count, slots)  # (b,)
-        keys = random_bits(seed, "masking: place", numbers[:, np.newaxis], place)
-        keys >>= np.uint64(UNUSED_BITS)
         if self.begins_word is None:
-            keys = np.where(maskable, keys, np.uint64(2**64 - 1))
-            places = np.argsort(keys, axis=1, kind="stable")[:, :slots]
+            places = random_places(seed, "masking: place", numbers, maskable, slots)
             places = np.where(np.arange(slots) < count[:, np.newaxis], places, length)
         else:
             starts = starts_of_words(token_ids, *self._word_tables)
-            rows = zip(starts, maskable, keys, count.tolist(), strict=True)
-            places = np.where([_words(*row) for row in rows], place, length)
+            chosen = _choose_words(starts, maskable, numbers, count, seed)
+            places = np.where(chosen, np.arange(length), length)
         places = np.sort(places, axis=1)[:, :slots]  # unused slots come last
         used = places < length
         return np.where(used, places, 0), used
@@ -198,16 +200,34 @@ def starts_of_words(token_ids, begins_word, is_special):
     return starts
 
 
-def _words(starts, maskable, keys, left):
-    """Takes words of a row in the order of their keys, each that fits into the tokens `left`."""
-    bounds = np.append(np.flatnonzero(starts), len(starts))
-    words = np.flatnonzero(maskable[bounds[:-1]])
-    taken = np.zeros(len(starts), bool)
-    order = words[np.argsort(keys[bounds[words]], kind="stable")]
-    for first, end in zip(bounds[order].tolist(), bounds[order + 1].tolist(), strict=True):
-        if end - first <= left:
-            taken[first:end] = True
-            left -= end - first
-        if not left:
+def _choose_words(starts, maskable, example_numbers, budgets, seed):
+    """Takes words in random order, each that still fits: True at the tokens of the words taken."""
+    num_rows, length = starts.shape
+    flat_starts = np.flatnonzero(starts)  # of all words of the batch: (words,)
+    sizes = np.diff(flat_starts, append=starts.size)
+    tried = np.flatnonzero(maskable.ravel()[flat_starts])
+    rows, columns = np.divmod(flat_starts[tried], length)
+
+    per_row = np.bincount(rows, minlength=num_rows)
+    places = np.arange(len(rows)) - np.repeat(np.cumsum(per_row) - per_row, per_row)
+    most = per_row.max()
+    ranked = np.full((num_rows, most), 2**64 - 1, "uint64")  # rows of fewer words are filled up
+    bits = random_bits(seed, "masking: place", example_numbers[rows], columns)
+    ranked[rows, places] = with_places(bits, places)
+    ranked.sort(axis=1)
+    order = np.minimum(places_in(ranked), most)
+    table = np.zeros((num_rows, most + 1), "int32")  # the filling comes last and takes nothing
+    table[rows, places] = sizes[tried]
+
+    left = np.array(budgets, "int32")
+    fits = np.zeros((most, num_rows), bool)  # word by word: the rows of a step lie side by side
+    for step, size in enumerate(np.take_along_axis(table, order, axis=1).T.copy()):
+        fits[step] = size <= left
+        left -= size * fits[step]
+        if not left.any():
             break
-    return taken
+    taken = np.zeros((num_rows, most + 1), bool)
+    np.put_along_axis(taken, order, fits.T, axis=1)
+    chosen = np.zeros(len(flat_starts), bool)
+    chosen[tried] = taken[rows, places]
+    return np.repeat(chosen, sizes).reshape(starts.shape)

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 
 from keras_tupe.check import integer
-from keras_tupe.data.rows.counter_rng import check_seed, permute
+from keras_tupe.data.rows.counter_rng import POSITION_BITS, check_seed, permute
 
 
 class SharedBatches:
@@ -189,5 +189,9 @@ def check_example_numbers(example_numbers, shape):
         raise ValueError(
             "`example_numbers` must have one integer >= 0 per row. Received: "
             f"example_numbers={numbers!r:.80}, token_ids.shape={shape}"
+        )
+    if shape[1] > 2**POSITION_BITS:
+        raise ValueError(
+            f"Rows must have at most 2**{POSITION_BITS} tokens. Received: token_ids.shape={shape}"
         )
     return numbers
