@@ -91,11 +91,12 @@ class MaskedPairs(OverMasking):
             drawn = (np.asarray(values)[changed] for values in (numbers, example_numbers))
             others = source[source.partners.chosen(*drawn, seed)]
         _, seconds = segments(others, self.end_id)
+        end = np.array([self.end_id], rows.dtype)
         for place, other, span in zip(changed, others, seconds, strict=True):
             parts = rows[place, slice(*firsts[place])], other[slice(*span)]
             first, second = parts[::-1] if self.kind == "order" else parts
             second = second[: rows.shape[1] - 3 - len(first)]
-            text = [*rows[place, :1], *first, self.end_id, *second, self.end_id]
+            text = np.concatenate([rows[place, :1], first, end, second, end])
             rows[place] = self.pad_id
             rows[place, : len(text)] = text
         return rows
