@@ -12,5 +12,5 @@ setup(
     packages=find_packages(include=["keras_tupe*"])
     + [f"{PROGRAMS}.{name}" for name in find_packages(include=["training*"])],
     package_dir={f"{PROGRAMS}.training": "training"},
-    package_data={f"{PROGRAMS}.training": ["configs/*.toml", "configs/experiments/*.toml"]},
+    package_data={f"{PROGRAMS}.training": ["configs/*.toml", "configs/*/*.toml"]},
 )

@@ -115,8 +115,9 @@ def lengths_text():
 
 def graft_text():
     """The experiment as a graft."""
-    text = without(TEXT, "[scales.laptop.pretrain]") + LENGTHS
+    text = without(TEXT, "[scales.laptop.glue]") + LENGTHS
     text = without(text, "[disagreement]", "[scales.laptop]")
+    text = text.replace("seeds = 3", "seeds = 1").replace('size = "tiny"\n', "")
     return text + '\n[scales.laptop.preset]\nsize = "tiny"\nlength = 24\nvocabulary_size = 160\n'
 
 

@@ -43,8 +43,7 @@ _GROUPS = {
     "by_passage_length": "length of the passage (tokens)",
 }
 _SOURCE = (
-    "the defaults (rows of 512 tokens: Huang et al. 2020; rate, epochs, batch: what they have for "
-    "GLUE; the rest: BERT's)"
+    "the defaults (Huang et al. 2020, and the authors' page on their checkpoints; the rest: BERT's)"
 )
 # What counts besides the length, whose larger values are Huang et al.'s own subject.
 _PROTOCOL = (

@@ -88,10 +88,13 @@ class Cost:
         return Cost(*(count * value for value in dataclasses.astuple(self)))
 
 
-def step_flops(settings, length, vocabulary_size):
-    """Returns the operations of a step of a run of pre-training, by its objective."""
+def step_flops(settings, length, vocabulary_size, size=None):
+    """Returns the operations of a step of a run of pre-training, by its objective.
+
+    The `size`, a name or a dictionary of sizes, is that of the settings by default.
+    """
     sizes = {
-        **dataclasses.asdict(SIZES[settings.size]),
+        **_sizes(size or settings.size),
         "vocabulary_size": vocabulary_size,
         "embedding_dim": settings.embedding_dim,
     }
@@ -99,20 +102,20 @@ def step_flops(settings, length, vocabulary_size):
     return settings.objective_record().step_flops(sizes, settings.batch_size, length, options)
 
 
-def training(settings, length, vocabulary_size, device, looks=0):
+def training(settings, length, vocabulary_size, device, looks=0, size=None):
     """Returns the cost of the steps of a run of `training.pretrain`, whatever its method.
 
     Rows have `length` tokens; validations are worth as many steps as `looks` says.
     """
-    total = (settings.steps + looks) * step_flops(settings, length, vocabulary_size)
+    total = (settings.steps + looks) * step_flops(settings, length, vocabulary_size, size)
     seconds = device.seconds(total, settings.steps + looks)
     return Cost(1, settings.steps * settings.batch_size * length, total, seconds)
 
 
-def pretraining(settings, length, vocabulary_size, position, device):
-    """Returns the cost of one run of pre-training with its validations, see `training`."""
+def pretraining(settings, length, vocabulary_size, position, device, size=None):
+    """Returns the cost of one run of pre-training with its validations, see `step_flops`."""
     looks = _FORWARD * min(CURVE_POINTS, settings.steps) * settings.valid_batches
-    cost = training(settings, length, vocabulary_size, device, looks)
+    cost = training(settings, length, vocabulary_size, device, looks, size)
     seconds = slower(position, length) * cost.seconds + 2 * device.start_seconds
     return dataclasses.replace(cost, seconds=seconds)
 

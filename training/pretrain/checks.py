@@ -27,7 +27,7 @@ def find_problems(settings):
     outside = wrong_fields(settings)
     found = [*outside.values()]
     found += _folders(settings)
-    found += _preset(settings) if settings.preset is not None else []
+    found += _preset(settings) if settings.preset is not None else _whole(settings)
     found += method_problems(settings)
     found += _objective(settings) or _trunk(settings, bool(found))
     found += _changes(settings)
@@ -77,6 +77,12 @@ def _preset(settings):
             f"{', '.join(map(option, useless))}. Received: preset={settings.preset!r}"
         )
     return found
+
+
+def _whole(settings):
+    if settings.trained == "all":
+        return []
+    return [f"--trained {settings.trained} needs --preset. Received: none"]
 
 
 def _objective(settings):

@@ -55,10 +55,12 @@ def save_preset(model, tokenizer, length, folder):
     The preprocessor's rows have `length` tokens, of each side if it has two.
     """
     model.compile()  # else the optimizer's state would go into the preset
+    trainable, model.backbone.trainable = model.backbone.trainable, True
     preprocessor_cls = type(model).preprocessor_cls
     names = getattr(preprocessor_cls, "length_names", ("sequence_length",))
     model.preprocessor = preprocessor_cls(tokenizer, **dict.fromkeys(names, length))
     model.save_to_preset(str(folder))
+    model.backbone.trainable = trainable
 
 
 def tokenizer_of(vocabulary):
@@ -89,7 +91,9 @@ def _from_preset(settings, prepared):
             f"preset={settings.preset!r}"
         ) from None
     check_same_vocabulary(settings.preset, model.backbone.vocabulary_size, prepared.vocabulary)
-    return _with_dropout(model, settings.dropout)
+    model = _with_dropout(model, settings.dropout)
+    model.backbone.trainable = settings.trained == "all"
+    return model
 
 
 def _with_dropout(model, dropout):

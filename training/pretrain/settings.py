@@ -45,6 +45,11 @@ class Settings(MethodChoice):
     preset: str | None = setting(
         None, "Folder of a preset whose encoder is trained further, instead of a new one."
     )
+    trained: str = setting(
+        "all",
+        "What of --preset is trained: all, or the head alone, such as a new one.",
+        one_of=("all", "head"),
+    )
     objective: str = setting(
         "masked_lm",
         f"What is predicted: {', '.join(objective_names())}; or a Python file that defines an "

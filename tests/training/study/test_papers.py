@@ -14,6 +14,7 @@ import pytest
 import squad_cases
 from run_cases import cells, picture
 
+import keras_tupe
 from keras_tupe.data import GLUE_TASKS, PreparedRows, seal, write_shard
 from keras_tupe.trainer import step_flops
 from training.command.settings import parse, read
@@ -61,9 +62,8 @@ def test_all_that_an_experiment_needs_is_asked_for_at_once(capsys):
     for option in ("needs --data", "needs --glue", "--out must name"):
         assert option in printed
     printed = refused(("huang-graft",), capsys)
-    for option in ("needs --preset", "needs --squad-train", "needs --squad-dev"):
+    for option in ("needs --preset", "needs --data", "needs --squad-train", "needs --squad-dev"):
         assert option in printed
-    assert "--data" not in printed
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_all_that_an_experiment_needs_is_asked_for_at_once(capsys):
         ((*TUPE, "--data", "."), "--data: "),
         ((*TUPE, "--glue", "nowhere"), "--glue must be the folder of GLUE's official files"),
         ((*TUPE, "--squad-dev", __file__), "tupe-table1 does not use --squad-dev"),
-        (("huang-graft", "--steps", "5"), "huang-graft does not pre-train: leave out --steps"),
+        (("huang-graft", "--seeds", "5"), "not pre-train new models: leave out --seeds"),
         (("huang-lengths", "--tasks", "rte"), "does not fine-tune on GLUE: leave out --tasks"),
         ((*TUPE, "--tasks", "colla", "--glue", "."), "the nearest is 'cola'"),
         ((*TUPE, "--tasks", "rte", "rte"), "name each task once"),
@@ -315,29 +315,56 @@ def test_what_the_command_line_changes_is_in_the_plan(tmp_path):
     assert lengths.parts["SQuAD"].runs == 3 * 2 * 2
 
 
-def graft_runs(path, preset, files, out="O"):
+def graft_runs(path, preset, files, rows, out="O"):
     """Returns the runs of a graft, by their names."""
-    given = {"preset": str(preset), "out": str(out)}
+    given = {"preset": str(preset), "out": str(out), "data": str(rows)}
     given |= {f"squad_{name}": str(files / f"{name}.json") for name in ("train", "dev")}
     return {run.name: run for run in Papers(Settings(name=str(path), **given)).plan(None)}
 
 
+def after(run):
+    return [one.name for one in run.after]
+
+
 def test_a_graft_compares_the_given_preset_at_its_own_length_only(files, tmp_path):
-    preset = cases.make_preset(tmp_path / "preset")
+    preset, rows = cases.make_preset(tmp_path / "preset"), pretrain_cases.make_rows(tmp_path / "r")
     (preset / "model.weights.h5").write_bytes(b"1")
     path = cases.write(tmp_path, cases.graft_text())
-    runs = graft_runs(path, preset, files)
-    names = ["grafted", "absolute/squad-24", "qkr_4.k=3/squad-24", "qkr_4.k=3/squad-32"]
+    runs = graft_runs(path, preset, files, rows)
+    names = ["grafted/qkr_4.k=3", "absolute/seed-0/pretrain", "absolute/seed-0/squad-24"]
+    names += [f"qkr_4.k=3/seed-0/{name}" for name in ("pretrain", "squad-24", "squad-32")]
     assert list(runs) == names
-    assert runs["grafted"].shared.items() >= {"graft": "qkr_4", "graft_options": '{"k": 3}'}.items()
-    assert "graft_length" not in runs["grafted"].shared
+    grafted = runs[names[0]]
+    assert grafted.own.items() >= {"graft": "qkr_4", "graft_options": '{"k": 3}'}.items()
+    assert "graft_length" not in grafted.own
+    assert [after(runs[name]) for name in names[1:4:2]] == [[], names[:1]]
     assert runs[names[-1]].place["method"] == "qkr_4:k=3, 32 tokens"
     unclipped = cases.write(tmp_path, cases.graft_text().replace("qkr_4:k=3", "qkr_4"), "unclipped")
     # else far distances were one
-    assert graft_runs(unclipped, preset, files)["grafted"].shared["graft_length"] == 32
+    found = graft_runs(unclipped, preset, files, rows)["grafted/qkr_4"]
+    assert found.own["graft_length"] == 32
     (preset / "model.weights.h5").write_bytes(b"2")
-    again = graft_runs(path, preset, files)  # another preset is another experiment
+    again = graft_runs(path, preset, files, rows)  # another preset is another experiment
     assert all(digest_of(again[name]) != digest_of(run) for name, run in runs.items())
+
+
+def test_at_one_length_grafts_are_tested_before_they_are_trained(files, tmp_path):
+    preset, rows = cases.make_preset(tmp_path / "preset"), pretrain_cases.make_rows(tmp_path / "r")
+    text = cases.graft_text().replace("lengths = [24, 32]", "lengths = [24]")
+    text = text.replace("steps = 300", "steps = 300\nhead_steps = 20\npreset_steps = '100'")
+    runs = graft_runs(cases.write(tmp_path, text), preset, files, rows)
+    of_new = [f"qkr_4.k=3/seed-0/{name}" for name in ("pretrain", "squad", "step-0/squad")]
+    first = ["head", "grafted/qkr_4.k=3"]
+    assert list(runs)[:2] == first
+    assert list(runs)[-4:] == [*of_new, "qkr_4.k=3/seed-0/step-100/squad"]
+    found = [after(runs[name]) for name in [*first, *of_new, "absolute/seed-0/step-0/squad"]]
+    assert found == [[], first[:1], first[1:], of_new[:1], first[1:], first[:1]]
+    head = runs["head"]
+    assert head.shared.items() >= {"trained": "head", "steps": 20, "warmup_steps": 2}.items()
+
+
+def test_the_preset_that_is_given_is_what_a_plan_reckons_with(tmp_path):
+    path = cases.write(tmp_path, cases.graft_text())
     wide = cases.make_preset(tmp_path / "wide", hidden_dim=1280)
     assumed, known = (cases.plan_of(path, preset=one) for one in (None, str(wide)))
     assert known.cost.flops > 5 * assumed.cost.flops
@@ -463,9 +490,9 @@ def test_lengths_are_compared_with_the_first(tmp_path):
 
 def test_a_graft_is_compared_over_runs_of_fine_tuning(tmp_path):
     plan = cases.plan_of(cases.write(tmp_path, cases.graft_text()), out=str(tmp_path / "out"))
-    made = cases.make_runs(tmp_path / "out", plan, {})
     text = report.report(plan, Results([]), {})
     assert text.title.endswith("nothing to compare yet")
+    made = cases.make_runs(tmp_path / "out", plan, {BASE: [0.0], NEW: [0.1]})
     for position, length, values in (
         (BASE, 24, [50, 51]),
         (NEW, 24, [52, 53]),
@@ -476,7 +503,7 @@ def test_a_graft_is_compared_over_runs_of_fine_tuning(tmp_path):
     assert content["ours"]["pairs_are"] == "runs of fine-tuning"
     found = content["ours"]["scores"]["SQuAD F1"]
     assert found[f"{NEW}, 32 tokens"]["difference"]["mean"] == 4.0
-    assert content["ours"]["pretraining"] is None
+    assert content["ours"]["pretraining"]["seeds"] == 1
 
 
 @pytest.mark.slow  # draws
@@ -523,21 +550,32 @@ def test_an_experiment_runs_to_its_report_and_goes_on_where_it_was(tmp_path, cap
     assert [path.stat().st_mtime_ns for path in made][:2] == times[:2]
 
 
-@pytest.mark.slow  # fine-tunes in processes of their own
+@pytest.mark.slow  # trains and fine-tunes in processes of their own
 def test_a_graft_runs_to_its_report_or_is_named(tmp_path, capsys):
-    path = cases.write(tmp_path, cases.graft_text())
+    text = cases.graft_text().replace("steps = 300\nwarmup_steps = 30", "steps = 6\nhead_steps = 3")
+    path = cases.write(tmp_path, text.replace("valid_batches", "warmup_steps = 2\nvalid_batches"))
+    vocabulary = tmp_path / "vocabulary.txt"
+    vocabulary.write_text("\n".join(squad_cases.WORDS) + "\n")
+    rows = pretrain_cases.make_rows(tmp_path / "data", more=("--vocabulary", str(vocabulary)))
     preset = squad_cases.save_preset(tmp_path / "preset", "absolute")
-    words = [str(path), "--preset", str(preset), "--out", str(tmp_path / "out")]
-    words += squad_words(tmp_path)
+    words = [str(path), "--preset", str(preset), "--data", str(rows)]
+    words += ["--out", str(tmp_path / "out"), *squad_words(tmp_path)]
     study(words)
     assert "runs of fine-tuning" in capsys.readouterr().out
     scores = squad_cases.read(tmp_path / "out" / "study.json")["ours"]["scores"]["SQuAD EM"]
     assert list(scores) == ["absolute, 24 tokens", "qkr_4:k=3, 24 tokens", "qkr_4:k=3, 32 tokens"]
-    config = squad_cases.read(tmp_path / "out" / "grafted" / "preset" / "config.json")["config"]
+    config = squad_cases.read(tmp_path / "out/grafted/qkr_4.k=3/preset/config.json")["config"]
     assert (config["position"], config["position_options"]["k"]) == ("qkr_4", 3)
+    before, head = (
+        keras_tupe.TupeMaskedLM.from_preset(str(one), preprocessor=None)
+        for one in (preset, tmp_path / "out/head/preset")
+    )
+    for ours, theirs in zip(before.backbone.weights, head.backbone.weights, strict=True):
+        assert np.array_equal(ours, theirs), ours.path
+    assert all(weight.trainable for weight in head.backbone.trainable_weights)
     (preset / "model.weights.h5").unlink()
     words[words.index("--out") + 1] = str(tmp_path / "other")
     with pytest.raises(SystemExit) as stop:
         study(words)
     assert "Some runs failed" in stop.value.code
-    assert "grafted" in stop.value.code
+    assert "head" in stop.value.code

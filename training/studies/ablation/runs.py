@@ -46,19 +46,40 @@ def facts_of(settings, facts, backend):
     return json.loads(json.dumps(found))
 
 
+class Start:
+    """What models start as, where they are not new. The base of all of them.
+
+    Attributes:
+        own: what their numbers depend on besides the settings, JSON values.
+    """
+
+    def __init__(self, own):
+        self.own = own
+
+    def of(self, variant):
+        """Returns the run that makes the model of a method, `None` if it is given, and a preset."""
+        raise NotImplementedError
+
+    def takes(self, variant, task):
+        """Whether the models of a method are tested in a task."""
+        return True
+
+
 class Ablating(Work):
     """An ablation, or several of as many objectives at equal FLOPs; see `Work`.
 
     Args:
         settings: its `Settings`.
-        further: list of `Task`s besides, for the models of the end, each with its own `folder`.
+        further: list of `Task`s besides; those with a `folder` are for the models of the end.
+        start: the `Start` of models that are not new. They are tested before their first step too.
     """
 
     tells_early = True
 
-    def __init__(self, settings, further=()):
+    def __init__(self, settings, further=(), start=None):
         super().__init__(settings)
         self._further, self._objectives = further, objectives.names_of(settings)
+        self._start = start
         record = record_of(settings.out) if settings.report_only else {}
         self._objectives = self._objectives or record.get("objectives", [])
         if self._objectives or str(record.get("study")).endswith(_OBJECTIVES):
@@ -81,6 +102,7 @@ class Ablating(Work):
             (name, task, task.identity())
             for name, settings in self._ablations.items()
             for task in [*tasks_of(settings, self._rows.length), *self._further]
+            for task in [dataclasses.replace(task, each_seed=self._start is not None)]
         ]
 
     def plan(self, results):
@@ -91,6 +113,10 @@ class Ablating(Work):
         facts, backend = data_facts(self._rows, valid), keras.backend.backend()
         for name, settings in self._ablations.items():
             shared = facts_of(settings.a_run(), facts, backend)
+            if self._start:
+                shared = {**_without_model(shared, settings.a_run()), **self._start.own}
+                first = (self._start.of(variant)[0] for variant in settings.variants)
+                yield from _in_order(filter(None, first))
             for seed in range(settings.seeds):
                 for variant in settings.variants:
                     yield from self._runs(name, settings, variant, seed, shared)
@@ -100,13 +126,17 @@ class Ablating(Work):
         folder = pathlib.Path(name, variant.folder, f"seed-{seed}")
         place = {"position": variant.label, "seed": seed}
         place |= {"objective": name} if name else {}
+        before, preset = self._start.of(variant) if self._start else (None, None)
+        before = (before,) if before else ()
+        own = self._start.own if self._start else {}
         model = Run(
             str(folder / "pretrain"),
-            functools.partial(self._pretrain, settings, variant, seed),
+            functools.partial(self._pretrain, settings, variant, seed, preset),
             place,
             shared,
             {**method_identity(variant), "seed": seed},
             kind=f"pretrain {name}".strip(),
+            after=before,
             work=10,
             resumes=True,
         )
@@ -120,16 +150,19 @@ class Ablating(Work):
                 "--preset-steps must be those that the finished runs were trained with. "
                 f"Received: {', '.join(map(str, gone))}, of which {str(there)!r} has no preset"
             )
-        for step in (None, *steps):
+        for step in (None, *([0] if self._start else []), *steps):
             for of, task, identity in self._tests:
-                if of == name and (step is None or not task.folder):
-                    at = folder if step is None else folder / f"step-{step}"
-                    preset = preset_at(there, step)
-                    test = {**place, "step": step, **task.placed(variant)}
-                    yield test_run(at, task, variant, preset, test, identity, model)
+                if of != name or (step is not None and task.folder):
+                    continue
+                if self._start and not self._start.takes(variant, task):
+                    continue
+                at = folder if step is None else folder / f"step-{step}"
+                asked, after = (preset, before) if step == 0 else (preset_at(there, step), (model,))
+                test = {**place, "step": step, **task.placed(variant)}
+                yield tested(at, task, variant, asked, test, identity, after, own)
 
-    def _pretrain(self, settings, variant, seed, folder):
-        run = settings.pretraining(variant, seed, folder)
+    def _pretrain(self, settings, variant, seed, preset, folder):
+        run = settings.pretraining(variant, seed, folder, preset)
         # a warm-up that is not given would follow the steps
         status = command("training.pretrain", words(run, always=("warmup_steps",)))
         diverged = status != 0 and (folder / DIVERGED).is_file()
@@ -177,8 +210,8 @@ class Ablating(Work):
         return report.report(results, self.settings, self._objectives)
 
 
-def test_run(folder, task, variant, preset, place, identity, after):
-    """Returns the `Run` of a task."""
+def tested(folder, task, variant, preset, place, identity, after, own):
+    """Returns the `Run` of a task, of a model that comes `after` others."""
 
     def do(out):
         command(task.module, task.words(preset, out, variant))
@@ -188,7 +221,21 @@ def test_run(folder, task, variant, preset, place, identity, after):
 
     name = task.folder or task.name
     run = Run(str(pathlib.Path(folder, name)), do, place, identity, kind=f"task {name}")
-    return dataclasses.replace(run, after=(after,) if after else (), resumes=True)
+    return dataclasses.replace(run, after=tuple(after), own=own, resumes=True)
+
+
+def _in_order(runs):
+    """Returns runs and those that they come after, each once."""
+    found = {}
+    for run in runs:
+        found |= {one.name: one for one in (*_in_order(run.after), run)}
+    return found.values()
+
+
+def _without_model(facts, settings):
+    """Returns the facts of a run without what a preset brings."""
+    known = {k: v for k, v in facts.items() if k not in settings.model_settings()}
+    return {**known, "size": "the preset's"}
 
 
 def command(module, arguments):

@@ -130,8 +130,8 @@ class Settings(_Shared, StudyOptions):
         """Returns the settings of one of the runs, whose positional method is any."""
         return self.pretraining(self.variants[0], 0, self.out)
 
-    def pretraining(self, variant, seed, out):
-        """Returns the `training.pretrain` settings of a run.
+    def pretraining(self, variant, seed, out, preset=None):
+        """Returns the `training.pretrain` settings of a run, of a new model or of a preset.
 
         Where neither command line nor file say otherwise, the warm-up is the share of the steps
         that it is in the defaults of `training.pretrain`, and there are `CURVE_POINTS` validations.
@@ -142,6 +142,10 @@ class Settings(_Shared, StudyOptions):
             values["warmup_steps"] = scaled_warmup(*usual, self.steps)
         if "valid_every" not in self.given:
             values["valid_every"] = max(round(self.steps / CURVE_POINTS), 1)
+        if preset is not None:
+            brought = pretrain_settings.Settings().model_settings()
+            values = {name: value for name, value in values.items() if name not in brought}
+            return pretrain_settings.Settings(**values, preset=str(preset), seed=seed, out=str(out))
         if variant.file is None:
             values["position"] = variant.position
         return pretrain_settings.Settings(

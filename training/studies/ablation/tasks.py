@@ -34,17 +34,31 @@ def _glue_rows(results):
     return _rows(found | ({"GLUE average": results["average"]} if len(columns) > 1 else {}))
 
 
+def _glue_seeds(results):
+    """Rows of each seed of fine-tuning, at the best learning rate."""
+    columns = [item for task in results["tasks"].values() for item in task["columns"].items()]
+    found = {f"GLUE {name}": one["rates"].get(str(one["best_rate"])) for name, one in columns}
+    known = [values for values in found.values() if values and None not in values]
+    if len(columns) > 1 and len(known) == len(columns):
+        found["GLUE average"] = [sum(values) / len(values) for values in zip(*known, strict=True)]
+    return _each_seed(found)
+
+
+def _each_seed(scores):
+    return [
+        {**row, "seed": seed}
+        for name, values in scores.items()
+        for seed, value in enumerate(values or ())
+        for row in _rows({name: value})
+    ]
+
+
 def _squad_rows(results):
     return _rows({f"SQuAD {name}": results[key]["mean"] for name, key in SQUAD.items()})
 
 
 def _squad_seeds(results):
-    return [
-        {**row, "seed": seed}
-        for name, key in SQUAD.items()
-        for seed, value in enumerate(results[key]["values"])
-        for row in _rows({f"SQuAD {name}": value})
-    ]
+    return _each_seed({f"SQuAD {name}": results[key]["values"] for name, key in SQUAD.items()})
 
 
 def _blimp_rows(results):
@@ -88,6 +102,7 @@ class _Kind:
         switch: the setting of an ablation that asks for it.
         data: dictionary: setting of the command -> that of the ablation.
         rows: function of its results -> rows of scores.
+        seeds: function of its results -> rows of each seed, `None` if it has no seeds.
         files: function of its settings -> paths of the data that scores depend on.
     """
 
@@ -96,6 +111,7 @@ class _Kind:
     switch: str
     data: dict
     rows: collections.abc.Callable
+    seeds: collections.abc.Callable | None
     files: collections.abc.Callable = lambda settings: [settings.data]
 
 
@@ -104,17 +120,19 @@ SQUAD = {"EM": "exact_match", "F1": "f1"}
 KINDS = {
     "glue": _Kind(
         *("training.finetune", glue.Settings, "tasks", {"data": "glue", "tasks": "tasks"}),
-        *(_glue_rows, _glue_files),
+        *(_glue_rows, _glue_seeds, _glue_files),
     ),
     "squad": _Kind(
         *("training.finetune", squad.Settings, "squad_train"),
-        *({"train": "squad_train", "valid": "squad_dev"}, _squad_rows),
+        *({"train": "squad_train", "valid": "squad_dev"}, _squad_rows, _squad_seeds),
         lambda settings: [settings.train, settings.valid],
     ),
-    "blimp": _Kind("training.evaluate", blimp.Settings, "blimp", {"data": "blimp"}, _blimp_rows),
+    "blimp": _Kind(
+        *("training.evaluate", blimp.Settings, "blimp", {"data": "blimp"}, _blimp_rows, None),
+    ),
     "perplexity": _Kind(
         *("training.evaluate", perplexity.Settings, "long_rows", {"data": "long_rows"}),
-        _perplexity_rows,
+        *(_perplexity_rows, None),
     ),
 }
 
@@ -131,7 +149,7 @@ class Task:
         folder: of its runs; the name by default.
         place: what tells its rows from those of others, a dictionary of texts; a text may name the
             method, `{position}`.
-        each_seed: whether SQuAD has a row for each seed of fine-tuning, in place of their mean.
+        each_seed: whether there is a row for each seed of fine-tuning, in place of their mean.
     """
 
     name: str
@@ -199,7 +217,8 @@ class Task:
         try:
             results = read_json_object(path)
             seconds = {"seconds": float(results["seconds"])} if "seconds" in results else {}
-            rows_of = _squad_seeds if self.each_seed else KINDS[self.name].rows
+            kind = KINDS[self.name]
+            rows_of = (self.each_seed and kind.seeds) or kind.rows
             has_scores = results.get("rows") or not results.get("diverged")
             return {
                 **seconds,

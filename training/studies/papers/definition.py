@@ -22,9 +22,9 @@ from training.studies.papers.toml_tables import COUNT, RATE, read_table
 with without_keras():
     from keras_tupe.models.sizes import SIZES
 
-FOLDER = CONFIGS / "experiments"
-ROWS_AND_SEEDS = ("length", "vocabulary_size", "seeds")  # no settings of training.pretrain
-SCALES = ("paper", "gpu-day", "gpu-hour", "laptop")
+FOLDER, TABLES = CONFIGS / "experiments", CONFIGS / "papers"
+ROWS_AND_SEEDS = ("length", "vocabulary_size", "seeds", "head_steps")  # none of training.pretrain
+SCALES = ("paper", "gpu-day", "gpu-hour", "pretrained", "laptop")
 _OWN = dataclasses.field(default="", metadata={"own": True})  # no key of a file
 table = dataclasses.dataclass(frozen=True, kw_only=True)
 
@@ -78,6 +78,7 @@ class PaperTable:
         columns, rows: as many values in each row as columns.
         headline: name of the column that the picture shows.
         baseline: name of the row that the picture takes differences to.
+        version_of: source of a table that prints the same rows in another version of the paper.
     """
 
     title: str
@@ -86,11 +87,19 @@ class PaperTable:
     rows: list[Row]
     headline: str
     baseline: str
+    version_of: str = ""
 
     def value(self, row, column):
         """Returns a cell by the names of its row and column."""
         values = next(one.values for one in self.rows if one.name == row)
         return values[[one.name for one in self.columns].index(column)]
+
+    def difference(self, row, baseline, column):
+        """Returns a cell less that of another row; `None` if there is no such row or column."""
+        try:
+            return round(self.value(row, column) - self.value(baseline, column), 2)
+        except (StopIteration, ValueError):
+            return None
 
     def problems(self, place):
         """Returns a sentence for each row of another length, and each name that there is not."""
@@ -103,6 +112,16 @@ class PaperTable:
         ]
         found += choice("headline", self.headline, columns, place)
         return found + choice("baseline", self.baseline, rows, place)
+
+
+@table
+class Said:
+    """What a paper says: a row is above another one in a column, of each table that has them."""
+
+    text: str
+    row: str
+    baseline: str
+    column: str
 
 
 @table
@@ -171,6 +190,7 @@ class Pretrain(PretrainSettings):
     length: int = setting(0, "Tokens of a row, >= 1.")
     vocabulary_size: int = setting(0, "Size of the vocabulary where there are no rows yet, >= 1.")
     seeds: int = setting(0, "Runs of each method, >= 1.")
+    head_steps: int = setting(0, "Steps in which the head of a preset alone is trained before.")
 
     @classmethod
     def read(cls, entries, place):
@@ -179,7 +199,7 @@ class Pretrain(PretrainSettings):
         given, found = read_settings(entries, known, place)
         found += [
             f"{name} in {place} must be an integer >= 1. Received: {entries.get(name, 'none')}"
-            for name in ROWS_AND_SEEDS
+            for name in ROWS_AND_SEEDS[:3]
             if name not in entries or given.get(name, 1) < 1
         ]
         found += choice("size", given.get("size", cls.size), SIZES, place)
@@ -266,7 +286,7 @@ class Scale:
         precision: of the work, as in `training.pretrain`.
         differs: sentences: what differs from the paper, and why.
         variants: the first one is the baseline; `None` in a file: those of the experiment.
-        pretrain: of new models, or `None` if a preset is given instead.
+        pretrain: of new models, or of the preset's with each method put in.
         preset: the one that is given, or `None`.
         glue, squad: of fine-tuning, or `None`.
         long_rows: the `LongRows`, or `None`.
@@ -276,7 +296,7 @@ class Scale:
     precision: str
     differs: list[str]
     variants: list[Variant] | None = None
-    pretrain: Pretrain | None = None
+    pretrain: Pretrain
     preset: Preset | None = None
     glue: Glue | None = None
     squad: Squad | None = None
@@ -294,27 +314,27 @@ class Scale:
 
     @property
     def length(self):
-        """Tokens of the sequences that the models were pre-trained on."""
-        return (self.pretrain or self.preset).length
+        """Tokens of the sequences that the models are pre-trained on."""
+        return self.pretrain.length
 
     def problems(self, place):
-        """Returns a sentence if it does not say which models, or how exactly."""
+        """Returns a sentence for each part that does not fit the others."""
         found = choice("precision", self.precision, PRECISIONS, place)
-        if (self.preset is None) == (self.pretrain is None):
-            found.append(
-                f"{place} must have either pretrain, settings of new models, or preset, of one "
-                f"that is given. Received: {'none' if self.preset is None else 'both'}"
-            )
-        elif self.long_rows is not None and (
-            self.pretrain is None or self.pretrain.objective != "causal_lm"
-        ):
+        if self.long_rows is not None and self.pretrain.objective != "causal_lm":
             found.append(
                 f"{place} has long_rows and must have pretrain with objective = 'causal_lm'. "
-                "Received: another"
+                f"Received: {self.pretrain.objective!r}"
             )
-        elif self.preset is not None and (self.squad is None or self.glue is not None):
-            parts = [name for name in ("glue", "squad") if getattr(self, name)]
-            found.append(f"{place} has a preset and must have squad alone. Received: {parts}")
+        if self.preset is not None and self.pretrain.seeds != 1:
+            found.append(
+                f"{place} has a preset and must have pretrain with seeds = 1: the seeds are those "
+                f"of fine-tuning. Received: {self.pretrain.seeds}"
+            )
+        if self.preset is None and self.pretrain.head_steps:
+            found.append(
+                f"{place} has head_steps and must have a preset. "
+                f"Received: {self.pretrain.head_steps}"
+            )
         return found
 
 
@@ -329,7 +349,9 @@ class Experiment:
         protocol: sentences: how the paper did it.
         unknown: sentences: what is not known of the paper, and what is taken instead.
         variants: the methods, where a scale has no others.
-        paper: the tables, or `None` where none is compared with.
+        paper: the tables, or `None` where none is compared with. In a file `tables` has the names
+            of those in `configs/papers/` that belong to it.
+        claims: what the paper says of its tables, or `None`.
         disagreement: of papers on the same question, or `None`.
         scales: dictionary name -> `Scale`.
     """
@@ -341,6 +363,7 @@ class Experiment:
     unknown: list[str]
     variants: list[Variant]
     paper: list[PaperTable] | None = None
+    claims: list[Said] | None = None
     disagreement: Disagreement | None = None
     scales: dict[typing.Literal[SCALES], Scale]
 
@@ -361,12 +384,20 @@ class Experiment:
                     "[[disagreement.claims]] must name the title, two rows and a column of a "
                     f"[[paper]] table. Received: {vars(claim)}"
                 )
+        found += [
+            f"claims must name two rows and a column of a [[paper]] table. Received: {vars(claim)}"
+            for claim in self.claims or ()
+            if all(
+                one.difference(claim.row, claim.baseline, claim.column) is None
+                for one in self.tables
+            )
+        ]
         for name, scale in self.scales.items():
             count = len(scale.variants or self.variants)
-            if scale.preset is not None and count != 2:
+            if scale.preset is not None and count < 2:
                 found.append(
-                    f"[scales.{name}] has a preset and must have two variants, that of the preset "
-                    f"and the one that is put in. Received: {count} variants"
+                    f"[scales.{name}] has a preset and must have two variants or more, that of the "
+                    f"preset and those that are put in. Received: {count} variant"
                 )
         return found
 
@@ -393,7 +424,11 @@ def find(name):
         raise ValueError(
             f"NAME must name a readable TOML file: {reason}. Received: {name!r}"
         ) from None
-    experiment, problems = read_table(Experiment, entries)
+    entries, problems = _with_tables(entries)
+    experiment, mistakes = read_table(Experiment, entries)
+    problems += mistakes
+    if experiment is not None:
+        problems += _misquoted(experiment.tables)
     if problems:
         raise ValueError("\n".join(f"{path.name}: {problem}" for problem in problems))
     scales = {
@@ -401,3 +436,31 @@ def find(name):
         for scale, one in experiment.scales.items()
     }
     return dataclasses.replace(experiment, name=path.stem, scales=scales)
+
+
+def _with_tables(entries):
+    """Returns the entries of a file with the tables that it names, and a list of sentences."""
+    entries, known = dict(entries), sorted(path.stem for path in TABLES.glob("*.toml"))
+    chosen = entries.pop("tables", [])
+    if not isinstance(chosen, list):
+        return entries, [f"tables must be a list of texts. Received: {chosen!r}"]
+    found = [text for name in chosen for text in choice("tables", name, known, "the file")]
+    if not found and chosen:
+        read = [read_toml(TABLES / f"{name}.toml") for name in chosen]
+        entries["paper"] = read + entries.get("paper", [])
+    return entries, found
+
+
+def _misquoted(tables):
+    """Returns a sentence for each row of a file's own that is not as the source prints it."""
+    printed = [read_table(PaperTable, read_toml(path))[0] for path in TABLES.glob("*.toml")]
+    return [
+        f"The row {row.name!r} of {one.source!r} must have the numbers that it prints, "
+        f"{same.values}. Received: {row.values}"
+        for one in tables
+        for other in printed
+        if other.source == one.source
+        for row in one.rows
+        for same in other.rows
+        if same.name == row.name and same.values != row.values
+    ]

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import statistics
 
 from training.command.report import table
 from training.command.variant import parse
@@ -22,7 +23,7 @@ class Ours:
     Attributes:
         found: the `Comparison`.
         scores: list of `Score`s, losses in nats, all else in percent.
-        methods: the `Methods` of the models that were pre-trained, `None` if none was.
+        methods: the `Methods` of the models that were pre-trained.
         unit: what the pairs behind differences are, such as "pre-trainings".
         changes: sentences: what the commands say that differs from a paper's protocol.
         headline: the `Score` that the experiment is about: of a task, or else the loss.
@@ -33,13 +34,12 @@ class Ours:
     """
 
     def __init__(self, plan, results):
-        scale, self.methods = plan.scale, None
-        self.unit = "pre-trainings" if scale.pretrain else "runs of fine-tuning"
+        scale = plan.scale
+        self.unit = "runs of fine-tuning" if scale.preset else "pre-trainings"
         baseline = parse(scale.positions[0]).label
-        if scale.pretrain is not None:
-            self.methods = Methods(results, baseline)
-            self.found, self.scores = self.methods.found, self.methods.scores
-        if scale.squad is not None and (scale.preset or len(scale.squad.lengths) > 1):
+        self.methods = Methods(results, baseline)
+        self.found, self.scores = self.methods.found, self.methods.scores
+        if scale.squad is not None and len(scale.squad.lengths) > 1:
             at_first = METHOD_AT.format(scale.squad.lengths[0]).format(position=baseline)
             self.found = Comparison(results, "method", at_first)
             self.scores = [Score(name, "percent", ".2f") for name in ("SQuAD EM", F1)]
@@ -59,9 +59,11 @@ class Ours:
 
 def report(plan, results, overrides):
     """Returns the `Report` of an experiment."""
-    experiment, scale, ours = plan.experiment, plan.scale, Ours(plan, results)
+    experiment, scale = plan.experiment, plan.scale
     title = f"{experiment.name}, scale {scale.name}"
-    if ours.headline is None:
+    is_trained = any(run.kind.startswith("pretrain") for run in results.runs)
+    ours = Ours(plan, results) if is_trained else None
+    if ours is None or ours.headline is None:
         return Report(f"{title}: nothing to compare yet", [experiment.question])
     differ, judged = differs(plan, ours, overrides), {}
     if experiment.disagreement:
@@ -78,6 +80,8 @@ def report(plan, results, overrides):
     ]
     for one in experiment.tables:
         parts += [f"## Theirs: {one.source}", f"{one.title}.", _paper_table(one)]
+    if experiment.claims:
+        parts += ["## What the papers' own rows say of their claims", *_said(experiment)]
     parts += [f"## Ours: {experiment.name} at scale {scale.name}", _our_table(plan, ours)]
     parts += compared(ours.found, ours.headline)
     if judged:
@@ -90,10 +94,9 @@ def report(plan, results, overrides):
     ):
         parts += [f"## {heading}", bullets(sentences)]
     drawn = {"study.png": functools.partial(_draw, title=title, plan=plan, ours=ours)}
-    if ours.methods is not None:
-        parts += ["## Our models", ours.methods.words()]
-        parts += [f"#{x}" if x.startswith("## ") else x for x in ours.methods.parts()]
-        drawn |= ours.methods.pictures("curves.png")
+    parts += ["## Our models", ours.methods.words()]
+    parts += [f"#{x}" if x.startswith("## ") else x for x in ours.methods.parts()]
+    drawn |= ours.methods.pictures("curves.png")
     numbers = {
         "overrides": overrides,
         "experiment": experiment.name,
@@ -103,16 +106,18 @@ def report(plan, results, overrides):
             "source": experiment.source,
             "protocol": experiment.protocol,
             "tables": experiment.tables,
+            "claims": said(experiment),
+            "noise": [noise(*pair) for pair in versions(experiment)],
         },
         "ours": {
             "variants": scale.variants,
-            "pretraining": scale.pretrain and scale.pretrain.values(),
+            "pretraining": scale.pretrain.values(),
             "glue": scale.glue,
             "squad": scale.squad,
             "headline": ours.headline.name,
             "pairs_are": ours.unit,
             "scores": ours.found.record(ours.scores),
-            "methods": ours.methods and ours.methods.record(),
+            "methods": ours.methods.record(),
         },
         "differs": differ,
         "unknown": experiment.unknown,
@@ -128,9 +133,8 @@ def differs(plan, ours, overrides):
         f"The command line asked for {name.replace('_', ' ')} {value}, which is not this scale's."
         for name, value in overrides.items()
     ]
-    if ours.methods is not None:
-        rows = "" if plan.rows is None else f", {plan.rows:,} of them"
-        found.append(f"Rows of {ours.methods.facts['length']} tokens{rows}: of your own text.")
+    rows = "" if plan.rows is None else f", {plan.rows:,} of them"
+    found.append(f"Rows of {ours.methods.facts['length']} tokens{rows}: of your own text.")
     return found + [f"Reported by the runs: {change}." for change in ours.changes]
 
 
@@ -143,6 +147,71 @@ def _paper_table(one):
         for row in one.rows
     ]
     return table(header, rows)
+
+
+# === What papers say of their own rows ===
+
+
+def versions(experiment):
+    """Returns pairs of tables: one, and that of the same rows in another version of the paper."""
+    by_source = {one.source: one for one in experiment.tables}
+    return [
+        (one, by_source[one.version_of]) for one in experiment.tables if one.version_of in by_source
+    ]
+
+
+def noise(one, other):
+    """Returns how far two versions of a table are apart over their rows, by column.
+
+    Returns:
+        Dictionary: `sources`, and of each column `{"sd", "largest"}`: the standard deviation of
+        the differences, and the largest of them.
+    """
+    rows = {row.name for row in one.rows} & {row.name for row in other.rows}
+    found = {}
+    for column in one.columns:
+        apart = [one.value(row, column.name) - other.value(row, column.name) for row in rows]
+        largest = round(max(map(abs, apart)), 2)
+        found[column.name] = {"sd": round(statistics.pstdev(apart), 2), "largest": largest}
+    return {"sources": [one.source, other.source], "rows": len(rows), "columns": found}
+
+
+def said(experiment):
+    """Returns what papers say, and the difference of their own rows in each table that has them."""
+    return [
+        {
+            **vars(claim),
+            "differences": {
+                one.source: found
+                for one in experiment.tables
+                if (found := one.difference(claim.row, claim.baseline, claim.column)) is not None
+            },
+        }
+        for claim in experiment.claims or ()
+    ]
+
+
+def _said(experiment):
+    found = said(experiment)
+    sources = list(dict.fromkeys(source for one in found for source in one["differences"]))
+    rows = []
+    for one in found:
+        cells = [one["differences"].get(name) for name in sources]
+        told = f"{one['row']} less {one['baseline']}, {one['column']}"
+        rows.append([one["text"], told, *("-" if x is None else f"{x:+.2f}" for x in cells)])
+    parts = [table(["claim", "rows", *sources], rows)]
+    for pair in versions(experiment):
+        apart = noise(*pair)
+        told = ", ".join(
+            f"{name} {one['sd']:.2f} (at most {one['largest']:.2f})"
+            for name, one in apart["columns"].items()
+        )
+        parts.append(
+            f"The two versions of the paper print {apart['rows']} rows twice. The standard "
+            f"deviation of their differences is the only estimate there is of its noise: {told}. "
+            "A claim that is not well above it is not shown by these rows."
+        )
+    return parts
 
 
 def _our_table(plan, ours):

@@ -13,7 +13,7 @@ from training.finetune.tasks.squad import Settings as SquadSettings
 from training.machine.cost import CURVE_POINTS, H200, TWO_CORES, Cost, find_device, pretraining
 from training.presets.folder import preset_digest
 from training.pretrain.settings import scaled_list, scaled_warmup
-from training.studies.ablation.runs import Ablating, command, test_run
+from training.studies.ablation.runs import Ablating, Start, command
 from training.studies.ablation.settings import Settings as AblationSettings
 from training.studies.ablation.tasks import Task
 from training.studies.papers import report
@@ -22,7 +22,8 @@ from training.studies.papers.settings import missing, preset_facts
 from training.study.report import cost_words
 from training.study.study import Run, RunError, Work
 
-GRAFTED = "grafted"
+GRAFTED, HEAD = "grafted", "head"
+HEAD_RATE = 1e-3  # of a new head on a trunk that stands still
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,45 +61,46 @@ class Plan:
 
 def nominal_device(scale):
     """Returns the `Device` that a scale is made for."""
-    return TWO_CORES if scale == "laptop" else H200
+    return TWO_CORES if scale in ("laptop", "pretrained") else H200
 
 
 def make_plan(experiment, settings, device):
     """Returns the `Plan` of an experiment; where data is not given, for what the scale assumes."""
     scale = changed(experiment.scales[settings.scale], settings)
     pretrain, glue, squad, count, parts = scale.pretrain, scale.glue, scale.squad, None, {}
-    if pretrain is None:
-        before, after = scale.positions
-        size, seeds = preset_facts(settings.preset, scale)[0], 1
-        cells = [(before, squad.lengths[0]), *((after, length) for length in squad.lengths)]
-    else:
-        size, seeds, vocabulary_size = pretrain.size, pretrain.seeds, pretrain.vocabulary_size
-        if settings.data is not None:
-            rows = data.PreparedRows(settings.data)
-            vocabulary_size, count = rows.vocabulary.size, len(rows)
-        costs = (
-            pretraining(pretrain, pretrain.length, vocabulary_size, position, device)
-            for position in scale.positions
-        )
-        parts["pre-training"] = sum(costs, Cost()).times(seeds)
-        lengths = squad.lengths if squad else []
-        cells = [(one, length) for one in scale.positions for length in lengths]
+    size, seeds, vocabulary_size = pretrain.size, pretrain.seeds, pretrain.vocabulary_size
+    models = seeds * (1 + len(pretrain.preset_step_numbers()))
+    if settings.data is not None:
+        rows = data.PreparedRows(settings.data)
+        vocabulary_size, count = rows.vocabulary.size, len(rows)
+    if scale.preset is not None:
+        size, models = preset_facts(settings.preset, scale)[0], models + 1  # untrained grafts
+    costs = (
+        pretraining(pretrain, pretrain.length, vocabulary_size, position, device, size)
+        for position in scale.positions
+    )
+    parts["pre-training"] = sum(costs, Cost()).times(seeds)
     if glue is not None:
-        models = seeds * (1 + len(pretrain.preset_step_numbers()))
         costs = (glue_cost(glue, size, position, device) for position in scale.positions)
         parts["GLUE"] = sum(costs, Cost()).times(models)
     if squad is not None:
+        lengths = squad.lengths
+        cells = [
+            (one, length)
+            for one in scale.positions
+            for length in (lengths if _takes_all(scale, one) else lengths[:1])
+        ]
         costs = (squad_cost(squad, length, size, one, device) for one, length in cells)
-        parts["SQuAD"] = sum(costs, Cost()).times(seeds)
+        parts["SQuAD"] = sum(costs, Cost()).times(models if len(lengths) == 1 else seeds)
     return Plan(experiment, scale, device, count, parts)
 
 
 def changed(scale, settings):
     """Returns a scale with what the command line changes; the warm-up remains the same share."""
     pretrain, glue = scale.pretrain, scale.glue
-    if pretrain is not None and settings.seeds:
+    if settings.seeds:
         pretrain = pretrain.changed(seeds=settings.seeds)
-    if pretrain is not None and settings.steps:
+    if settings.steps:
         warmup = scaled_warmup(pretrain.warmup_steps, pretrain.steps, settings.steps)
         values = {"steps": settings.steps, "warmup_steps": warmup}
         if pretrain.preset_steps:
@@ -118,6 +120,8 @@ def ablation_words(scale, settings):
     values |= {"seeds": pretrain.seeds, "data": settings.data, "out": settings.out}
     values |= {name: pretrain.given[name] for name in ("config",) if name in pretrain.given}
     values |= {k: v for k, v in pretrain.given.items() if k not in ROWS_AND_SEEDS}
+    if scale.preset is not None:  # which brings its own
+        values["size"] = scale.preset.size
     values |= {"valid_every": max(1, points), "save_every": max(1, pretrain.steps // 10)}
     values |= {"log_every": max(1, min(50, points)), **machine, "long_rows": settings.long_rows}
     values |= {"peak_flops": settings.peak_flops}
@@ -149,17 +153,29 @@ def squad_tasks(scale, settings):
         Task(
             "squad",
             SquadSettings(**values, length=length),
-            folder="squad" if is_one_length(scale) else f"squad-{length}",
+            folder=_folder(scale, length),
             place={} if is_one_length(scale) else {"method": report.METHOD_AT.format(length)},
-            each_seed=scale.pretrain is None,
+            each_seed=scale.preset is not None,
         )
         for length in lengths
     ]
 
 
+def _folder(scale, length):
+    """Returns the folder of a task of SQuAD; without one, models on the way are tested too."""
+    if is_one_length(scale):
+        return "" if scale.preset else "squad"
+    return f"squad-{length}"
+
+
 def is_one_length(scale):
     """Whether models are asked at one length, so that methods are what is compared."""
-    return scale.pretrain is not None and (scale.squad is None or len(scale.squad.lengths) == 1)
+    return scale.squad is None or len(scale.squad.lengths) == 1
+
+
+def _takes_all(scale, position):
+    """Whether a method is asked at all lengths: a preset's own is only at the first, its own."""
+    return scale.preset is None or position != scale.baseline
 
 
 class Papers(Work):
@@ -178,38 +194,11 @@ class Papers(Work):
         settings, scale = self.settings, self._plan.scale
         if missing(settings, self._definition.name, scale):
             return
-        tasks = squad_tasks(scale, settings)
-        if scale.pretrain is None:
-            yield from self._graft(tasks)
-            return
         of_ablation, wrong = read(AblationSettings, ablation_words(scale, settings))
         if wrong:
             raise ValueError("\n".join(wrong))
-        yield from Ablating(of_ablation, tasks).plan(results)
-
-    def _graft(self, tasks):
-        preset = self.settings.preset
-        before, after = map(parse, self._plan.scale.positions)
-        digest = {"preset": preset_digest(preset)}
-        values = {"graft": after.position}
-        values |= {"graft_options": json.dumps(after.options)} if after.options else {}
-        if positions.get(after.position).has_length_limit(after.resolved()):
-            values["graft_length"] = max(self._plan.scale.squad.lengths)
-
-        def do(out):
-            words = [preset, *option_words({**values, "out": str(out / "preset")})]
-            if command("training.convert", words) != 0:
-                raise RunError(f"Received: {shlex.join(words)}")
-            return {}
-
-        graft = Run(GRAFTED, do, {}, {**values, **digest}, kind=GRAFTED)
-        yield graft
-        grafted = pathlib.Path(self.settings.out or "", GRAFTED, "preset")
-        cells = [(before, preset, None, tasks[:1]), (after, grafted, graft, tasks)]
-        for variant, model, comes_after, of in cells:
-            for task in of:
-                known = (task, variant, model, task.placed(variant), task.identity(), comes_after)
-                yield dataclasses.replace(test_run(variant.folder, *known), own=digest)
+        start = Grafts(scale, settings) if scale.preset else None
+        yield from Ablating(of_ablation, squad_tasks(scale, settings), start).plan(results)
 
     def estimate(self, runs, todo, results):
         """Returns the plan: what it costs on the device that is found."""
@@ -222,3 +211,67 @@ class Papers(Work):
     def report(self, results):
         """Returns the paper's numbers and ours."""
         return report.report(self._plan, results, self.settings.overrides())
+
+
+class Grafts(Start):
+    """A trained model, with each method in place of its own.
+
+    Args:
+        scale: the `Scale`, with a preset.
+        settings: the `Settings` of the experiment.
+    """
+
+    def __init__(self, scale, settings):
+        super().__init__({"preset": preset_digest(settings.preset)})
+        self._scale, self._settings, self._preset = scale, settings, settings.preset
+        self._head = None
+        if scale.pretrain.head_steps:
+            run = Run(HEAD, self._train_head, {}, self._head_words(), self.own, kind=HEAD)
+            self._preset, self._head = self._written(HEAD), run
+
+    def _written(self, name):
+        return pathlib.Path(self._settings.out or "", name, "preset")
+
+    def of(self, variant):
+        """Returns the run that makes a model to start with, and its preset."""
+        if variant.position == parse(self._scale.baseline).position:
+            return self._head, self._preset
+        name = f"{GRAFTED}/{variant.folder}"
+        values = {"graft": variant.position}
+        values |= {"graft_options": json.dumps(variant.options)} if variant.options else {}
+        squad = self._scale.squad
+        if squad and positions.get(variant.position).has_length_limit(variant.resolved()):
+            values["graft_length"] = max(squad.lengths)
+
+        def do(out):
+            words = [str(self._preset), *option_words({**values, "out": str(out / "preset")})]
+            if command("training.convert", words) != 0:
+                raise RunError(f"Received: {shlex.join(words)}")
+            return {}
+
+        own = {**values, **self.own}
+        after = (self._head,) if self._head else ()
+        return Run(name, do, {}, {}, own, kind=GRAFTED, after=after), self._written(name)
+
+    def takes(self, variant, task):
+        """Whether a task is for a method: the preset's own is asked at the first length alone."""
+        squad = self._scale.squad
+        takes_all = _takes_all(self._scale, variant.text)
+        return takes_all or task.name != "squad" or task.settings.length == squad.lengths[0]
+
+    def _head_words(self):
+        """Returns the settings of the run that trains the head, a dictionary."""
+        pretrain = self._scale.pretrain
+        names = set(pretrain.given) - {*ROWS_AND_SEEDS, "config", "preset_steps", "steps"}
+        values = {name: getattr(pretrain, name) for name in sorted(names)}
+        steps, warmup = pretrain.head_steps, pretrain.warmup_steps
+        values |= {"steps": steps, "warmup_steps": scaled_warmup(warmup, pretrain.steps, steps)}
+        values |= {"trained": "head", "learning_rate": HEAD_RATE}
+        return {**values, "valid_every": steps, **machine_of(self._scale, self._settings)}
+
+    def _train_head(self, out):
+        settings = self._settings
+        values = {"data": settings.data, "preset": settings.preset, "out": str(out)}
+        if command("training.pretrain", option_words({**values, **self._head_words()})) != 0:
+            raise RunError("Its command ended without a preset.")
+        return {}

@@ -152,8 +152,7 @@ def _of_scale(settings, experiment):
     found += [
         f"{experiment.name} does not {what}: leave out --{name}. Received: {value!r}"
         for name, part, what in (
-            ("steps", scale.pretrain, "pre-train"),
-            ("seeds", scale.pretrain, "pre-train"),
+            ("seeds", scale.preset is None, "pre-train new models"),
             ("tasks", scale.glue, "fine-tune on GLUE"),
         )
         if not part and (value := getattr(settings, name))
@@ -227,20 +226,22 @@ def preset_facts(folder, scale):
             "--preset must be the folder of a preset of this package, with its config.json. "
             f"Received: {str(folder)!r}"
         ]
-    found, (before, after) = [], map(parse, scale.positions)
+    found, (before, *others) = [], map(parse, scale.positions)
     if own.position != before.position:
         found.append(
             f"--preset must have the positional method {before.text!r}, which is replaced. "
             f"Received: {str(folder)!r} with {own.position!r}"
         )
-    if limit < scale.length:
+    needed = max([scale.length, *(scale.squad.lengths[:1] if scale.squad else ())])
+    if limit < needed:
         found.append(
-            f"--preset must take {scale.length} tokens at this scale, which is the first of the "
-            f"lengths. Received: {str(folder)!r}, which takes {limit}"
+            f"--preset must take {needed} tokens at this scale. Received: {str(folder)!r}, which "
+            f"takes {limit}"
         )
-    elif (after.options.get("k") or 0) >= limit:
-        found.append(
-            f"--preset must take more tokens than the clipping distance of {after.text!r}. "
-            f"Received: {str(folder)!r}, which takes {limit}"
-        )
+    found += [
+        f"--preset must take more tokens than the clipping distance of {one.text!r}. Received: "
+        f"{str(folder)!r}, which takes {limit}"
+        for one in others
+        if limit >= needed and (one.options.get("k") or 0) >= limit
+    ]
     return size, found
