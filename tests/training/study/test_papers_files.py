@@ -1,10 +1,12 @@
+import re
+
 import experiment_cases as cases
 import pytest
 
 from training.command.variant import parse
 from training.finetune.glue.protocol import COLUMNS, PROTOCOLS
 from training.studies.papers.definition import SCALES, Experiment, find, names
-from training.studies.papers.report import claims
+from training.studies.papers.report import claims, noise, said, versions
 from training.studies.papers.toml_tables import read_table
 
 NAMES = (
@@ -77,6 +79,39 @@ def test_the_disagreement_is_that_of_the_issue():
             ("Ke et al. 2021", "absolute"): 2.08,
             ("Chen et al. 2021", "absolute"): 0.4,
         }
+
+
+def test_claims_are_checked_against_the_papers_own_rows():
+    found = {one["text"]: list(one["differences"].values()) for one in said(find("tupe-table1"))}
+    assert found["TUPE-R is better than BERT-R"] == [1.38, 1.24]
+    assert found["with 30 % of the steps TUPE-R is better than BERT-R"] == [0.02, 0.15]
+    assert found["with 30 % of the steps TUPE-A is better than BERT-A"] == [0.37, -0.01]
+    (pair,) = versions(find("tupe-table1"))
+    apart = noise(*pair)
+    assert apart["rows"] == 8
+    assert apart["columns"]["Avg"] == {"sd": 0.18, "largest": 0.51}
+    assert apart["columns"]["RTE"] == {"sd": 1.33, "largest": 3.09}
+    assert apart["columns"]["CoLA"] == {"sd": 0.65, "largest": 1.58}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("Nobody 1999, Table 7", "Huang et al. 2020, Table 4", None),
+        ('name = "new", position', 'name = "k = 2", position', "[82.17, 89.19]. Received"),
+        ("[source]", 'tables = ["ke-iclt"]\n[source]', "the nearest is 'ke-iclr'"),
+        ("[source]", "tables = 3\n[source]", "tables must be a list of texts. Received: 3"),
+    ],
+)
+def test_numbers_of_a_known_source_are_those_that_it_prints(old, new, expected, tmp_path):
+    text = cases.TEXT.replace("Nobody 1999, Table 7", "Huang et al. 2020, Table 4")
+    text = text.replace('row = "new"', 'row = "old"')
+    path = cases.write(tmp_path, text.replace(old, new))
+    if expected is None:
+        assert find(str(path)).tables
+        return
+    with pytest.raises(ValueError, match=re.escape(expected)):
+        find(str(path))
 
 
 def test_the_papers_scales_are_the_papers_settings():
