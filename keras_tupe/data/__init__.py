@@ -33,6 +33,7 @@ from keras_tupe.data.rows.denoising import Denoising
 from keras_tupe.data.rows.json_record import file_hash, write_json
 from keras_tupe.data.rows.masking import Masking
 from keras_tupe.data.rows.next_tokens import NextTokens
+from keras_tupe.data.rows.one_segment import OneSegment
 from keras_tupe.data.rows.padded import Padded
 from keras_tupe.data.rows.pairs import MaskedPairs, Partners
 from keras_tupe.data.rows.prefetch import prefetched
@@ -71,6 +72,7 @@ __all__ = [
     "MaskedPairs",
     "Masking",
     "NextTokens",
+    "OneSegment",
     "PackedRows",
     "Padded",
     "Partners",

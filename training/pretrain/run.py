@@ -135,6 +135,11 @@ class Run:
         names = ("weight_decay", "beta_1", "beta_2", "clip_norm", "decay_all")
         with self.machine.scope():
             self.model = model.make_model(settings, self.prepared)
+            if getattr(self.model.backbone, "num_segments", 0) and not self.objective.needs(
+                "num_segments", 0
+            ):
+                for rows in (self.rows, self.held_out):  # such as of a BERT that goes on
+                    rows.rule = data.OneSegment(rows.rule)
             self.training = Training(
                 self.model,
                 self.machine,

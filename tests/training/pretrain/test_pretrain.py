@@ -10,7 +10,7 @@ import pytest
 from commands import ended, log_of
 from pretrain_cases import run, start
 
-from keras_tupe import TupeMaskedLM, data
+from keras_tupe import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor, data
 
 CHANGES = {"steps": 30, "learning_rate": 5e-4}
 
@@ -137,6 +137,30 @@ def test_a_preset_is_trained_further(done, rows, tmp_path):
     with (preset / "config.json").open("a") as file:
         file.write("\n")
     assert "preset: {'config.json': " in cases.failure(rows, out, **options)
+
+
+def test_a_new_head_on_an_encoder_with_segments_is_trained_alone(preset, rows, tmp_path):
+    tokenizer = preset.preprocessor.tokenizer
+    keras.utils.set_random_seed(1)
+    backbone = TupeBackbone(160, 1, 2, 16, 32, position="absolute", num_segments=2)
+    text = TupeMaskedLMPreprocessor(tokenizer, sequence_length=16, segments=True)
+    TupeMaskedLM(backbone, text).save_to_preset(str(tmp_path / "preset"))
+    options = {"preset": tmp_path / "preset", "size": None, "trained": "head"}
+    run(rows, tmp_path / "run", **options, steps=3, warmup_steps=0, save_every=2, preset_steps="1")
+    before, after = (
+        TupeMaskedLM.from_preset(str(folder), preprocessor=None)
+        for folder in (tmp_path / "preset", tmp_path / "run" / "preset")
+    )
+    same = {
+        ours.path: np.array_equal(ours, theirs)
+        for ours, theirs in zip(before.weights, after.weights, strict=True)
+    }
+    assert {path for path, is_same in same.items() if is_same} == {
+        weight.path for weight in before.backbone.weights
+    }
+    assert after.backbone.trainable
+    message = cases.failure(rows, tmp_path / "other", trained="head")
+    assert "--trained head needs --preset. Received: none" in message
 
 
 @pytest.mark.slow
