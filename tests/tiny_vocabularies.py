@@ -1,13 +1,16 @@
 """Small vocabularies of every kind, trained on a few sentences, for tests that need text."""
 
+import collections
 import functools
 import io
+import itertools
+import re
 
 import sentencepiece
 import tokenizers
 from golden_cases import GOLDEN
 
-from keras_tupe.tokenizers import ByteLevelBpe, SentencePieceBpe, WordPiece
+from keras_tupe.tokenizers import ByteLevelBpe, FastBpe, SentencePieceBpe, WordPiece
 
 BYTE_PAIRS = GOLDEN / "byte_pairs"
 
@@ -55,8 +58,37 @@ def sentencepiece_model(**options):
 
 
 @functools.cache
+def fast_bpe_files():
+    """Returns pieces and codes of fastBPE: every word of the sentences is one piece."""
+    words = [list(word) for word in re.findall(r"\w+|[^\w\s]", " ".join(SENTENCES).lower())]
+    words = [[*word[:-1], word[-1] + "</w>"] for word in words]
+    texts = {symbol for word in words for symbol in word}
+    codes = []
+    while any(len(word) > 1 for word in words):
+        pairs = collections.Counter(pair for word in words for pair in itertools.pairwise(word))
+        codes.append(max(pairs, key=lambda pair: (pairs[pair], pair)))
+        texts.add("".join(codes[-1]))
+        words = [merged(word, codes[-1]) for word in words]
+    pieces = sorted(x.removesuffix("</w>") if x.endswith("</w>") else f"{x}@@" for x in texts)
+    return [*TUPE_TOKENS[:4], *pieces, "<mask>"], codes
+
+
+def merged(symbols, pair):
+    """Returns symbols, two neighbours joined wherever they are, from the left."""
+    found = []
+    for symbol in symbols:
+        if found and (found[-1], symbol) == pair:
+            found[-1] = "".join(pair) + "\0"  # closed: it is merged no more in this round
+        else:
+            found.append(symbol)
+    return [symbol.removesuffix("\0") for symbol in found]
+
+
+@functools.cache
 def tokenizer(kind):
-    """Returns the tokenizer of a kind: `"wordpiece"`, `"sentencepiece"` or `"byte_pair"`."""
+    """Returns the tokenizer of a kind of `TupeTokenizer`."""
+    if kind == "fast_bpe":
+        return FastBpe(*fast_bpe_files())
     if kind == "byte_pair":
         return ByteLevelBpe(BYTE_PAIRS / "roberta" / "vocab.json")
     if kind == "wordpiece":

@@ -32,8 +32,8 @@ def load(source, dtype=None, **options):
         source: path of a local file or folder. Nothing in it is run.
         dtype: Keras dtype policy of the model. Defaults to that of a preset of this package, else
             to the global one.
-        **options: of the function for this kind: `dictionary` of `from_tupe_checkpoint`, or those
-            of `from_hf`. `None` and `False` stand for one that is not given.
+        **options: of the function for this kind: `dictionary` and `codes` of
+            `from_tupe_checkpoint`, or those of `from_hf`. `None` and `False` stand for one that is not given.
 
     Returns:
         `(model, report)`: as from `from_tupe_checkpoint`, `from_sentence_transformers`,
@@ -104,7 +104,7 @@ _HUGGING_FACE = "a folder of Hugging Face with `model_type` in its config.json"
 SOURCES = (
     Source(
         *("a .pt file of TUPE's code", pathlib.Path.is_file, from_tupe_checkpoint),
-        options=lambda: {"dictionary": ["TUPE checkpoint"]},
+        options=lambda: {name: ["TUPE checkpoint"] for name in ("dictionary", "codes")},
     ),
     Source(
         f"a folder with the {MODULES} of sentence-transformers",

@@ -21,6 +21,7 @@ from keras_tupe.convert.architectures import (
 )
 from keras_tupe.convert.hugging_face import general, make, read_config
 from keras_tupe.layers.relative_bucket_bias import relative_buckets
+from keras_tupe.models import TupeMaskedLMPreprocessor, TupeTokenizer
 
 _NOT_WEIGHTS = (
     *("optimizer_history", "last_optimizer_state", "extra_state", "criterion"),
@@ -151,15 +152,15 @@ CONVERTER = Converter(
 _SETTINGS = [entry.theirs for entry in CONVERTER.entries]
 
 
-def from_tupe_checkpoint(path, dictionary=None, dtype=None):
+def from_tupe_checkpoint(path, dictionary=None, dtype=None, codes=None):
     """Returns a masked LM with the weights of a released TUPE checkpoint, and what became of them.
 
     TUPE-R and TUPE-A are told apart by the settings in the file. The model is that of the released
     code, `position_options={"variant": "released"}`, not that of the paper.
 
-    It takes token ids only, with or without a dictionary: text must be cut by the byte pair
-    encoding that the checkpoint was trained with, whose merges are in neither file. `<s>`, id 0,
-    comes first and is [CLS]; `<pad>` is 1, so `padding_mask = token_ids != 1`.
+    With the dictionary and fastBPE's codes it takes text, see `keras_tupe.tokenizers.FastBpe`, but
+    for Moses, which cut the words of the authors. Without them it takes token ids only: `<s>`, id
+    0, comes first and is [CLS]; `<pad>` is 1, so `padding_mask = token_ids != 1`.
 
     Differences from the source: one dropout rate everywhere, the one of the hidden states.
 
@@ -168,6 +169,7 @@ def from_tupe_checkpoint(path, dictionary=None, dtype=None):
         dictionary: path of fairseq's `dict.txt`, to check the vocabulary and to know all special
             tokens; or `None`.
         dtype: Keras dtype policy of the model. Defaults to the global one.
+        codes: path of fastBPE's codes, for text, with a dictionary; or `None`.
 
     Returns:
         `(model, report)`: a `TupeMaskedLM` and a `Report`. The dense layer of a fine-tuned
@@ -176,14 +178,20 @@ def from_tupe_checkpoint(path, dictionary=None, dtype=None):
 
     Raises:
         FileNotFoundError: if a file is missing.
-        ValueError: if a file is damaged or unsafe, or the dictionary is that of another checkpoint;
-            naming all that is not supported, missing, left over or of another shape.
+        ValueError: if a file is damaged or unsafe, codes are given without a dictionary, or the
+            dictionary is that of another checkpoint; naming all that is not supported, missing, left over or of another shape.
 
     References:
         https://github.com/guolinke/TUPE
     """
     source = f"path={os.fspath(path)!r}"
+    if codes is not None and dictionary is None:
+        raise ValueError(
+            "Codes need the dictionary of the checkpoint, which has the pieces that they make. "
+            f"Received: codes={os.fspath(codes)!r}, dictionary=None"
+        )
     tokens = None if dictionary is None else read_fairseq_dictionary(dictionary)
+    text = None if codes is None else _codes(codes)
     args, weights, others = _parts(torch_file.read(path), source)
     model, report = model_of_released_weights(args, weights, source, dtype)
     size = model.backbone.vocabulary_size
@@ -196,16 +204,31 @@ def from_tupe_checkpoint(path, dictionary=None, dtype=None):
             "rule <s> = 0, <pad> = 1, </s> = 2, <unk> = 3 and most likely <mask> = "
             f"{size - 1}, the last"
         )
+    taken = (
+        "the model takes token ids only: text must be cut by the byte pair encoding of the "
+        "training, whose codes are in neither file"
+    )
+    if text is not None:
+        taken = "text is cut by the codes, but not by Moses before, as the authors' was"
+        pieces = [*(x for x in ids if x != _MASK), *tokens, *([] if _MASK in tokens else [_MASK])]
+        tokenizer = TupeTokenizer(fast_bpe=(pieces, text))
+        length = model.backbone.max_sequence_length
+        model.preprocessor = TupeMaskedLMPreprocessor(tokenizer, sequence_length=length)
     notes = (
         known,
-        "the model takes token ids only: text must be cut by the byte pair encoding of the "
-        "training, whose merges are in neither file",
+        taken,
         "a sequence is <s> A </s>, a pair <s> A </s> </s> B </s>; <s> is [CLS]; "
         "padding_mask = token_ids != 1",
     )
     why = "the state of a training, which cannot be continued here"
     dropped = {**report.dropped, **dict.fromkeys(others, why)}
     return model, dataclasses.replace(report, dropped=dropped, notes=(*report.notes, *notes))
+
+
+def _codes(path):
+    from keras_tupe.tokenizers.fast_bpe import read_codes  # needs TensorFlow
+
+    return read_codes(path)
 
 
 def model_of_released_weights(args, weights, source, dtype=None):

@@ -14,7 +14,9 @@ _KINDS = {
     "wordpiece": ("WordPiece", "vocabulary", ["vocabulary.txt"]),
     "sentencepiece": ("SentencePieceBpe", "sentencepiece", ["vocabulary.spm"]),
     "byte_pair": ("ByteLevelBpe", "byte_pairs", ["vocabulary.json", "merges.txt"]),
+    "fast_bpe": ("FastBpe", "fast_bpe", ["pieces.txt", "codes.txt"]),
 }
+_OF_TWO = [name for _, name, files in _KINDS.values() if len(files) > 1]
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -34,11 +36,13 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
             `True`, but with byte pairs to `False`, which is all that these can do.
         dtype: integer type of the ids.
         sequence_length: optional length to which ids are cut or padded; preprocessors have theirs.
-        kind: `"wordpiece"`, `"sentencepiece"` or `"byte_pair"`; needed only where the vocabulary
-            comes later, as in a preset.
+        kind: `"wordpiece"`, `"sentencepiece"`, `"byte_pair"` or `"fast_bpe"`; needed only where the
+            vocabulary comes later, as in a preset.
         byte_pairs: GPT-2's byte-level vocabulary: the path of `vocab.json`, with `merges.txt`
             beside it, or a tuple of vocabulary and merges, as of
             `keras_tupe.tokenizers.ByteLevelBpe`.
+        fast_bpe: fastBPE's vocabulary, as of `keras_tupe.tokenizers.FastBpe`: a tuple of pieces and
+            codes, or the path of `pieces.txt`, with `codes.txt` beside it.
         **kwargs: `name` and the other arguments of `keras_hub.tokenizers.Tokenizer`.
 
     Call arguments:
@@ -76,6 +80,7 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
         sequence_length=None,
         kind=None,
         byte_pairs=None,
+        fast_bpe=None,
         **kwargs,
     ):
         super().__init__(dtype=dtype, **kwargs)
@@ -85,15 +90,15 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
             )
         if sequence_length is not None:
             check_positive_integers(sequence_length=sequence_length)
-        given = dict(zip(_KINDS, (vocabulary, sentencepiece, byte_pairs), strict=True))
+        given = dict(zip(_KINDS, (vocabulary, sentencepiece, byte_pairs, fast_bpe), strict=True))
         given = {name: value for name, value in given.items() if value is not None}
         self.sequence_length = sequence_length
         self.kind = kind or next(iter(given), None)
         if self.kind not in (None, *_KINDS) or given.keys() - {self.kind}:
             raise ValueError(
-                "A tokenizer has one vocabulary: `vocabulary` (WordPiece), `sentencepiece` or "
-                f"`byte_pairs`, of its `kind`, one of {sorted(_KINDS)}. Received: kind={kind!r}, "
-                f"vocabularies for {list(given)}"
+                "A tokenizer has one vocabulary: `vocabulary` (WordPiece), `sentencepiece`, "
+                f"`byte_pairs` or `fast_bpe`, of its `kind`, one of {sorted(_KINDS)}. "
+                f"Received: kind={kind!r}, vocabularies for {list(given)}"
             )
         self.lowercase = self.kind != "byte_pair" if lowercase is None else lowercase
         self.file_assets = list(_KINDS[self.kind][2]) if self.kind else None
@@ -109,12 +114,12 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
 
     @property
     def op(self):
-        """The `WordPiece`, `SentencePieceBpe` or `ByteLevelBpe` behind this layer."""
+        """The tokenizer of `keras_tupe.tokenizers` behind this layer."""
         if self._op is None:
             raise ValueError(
                 f"`{self.name}` has no vocabulary yet. Make it with `vocabulary=...` (WordPiece), "
-                "`sentencepiece=...` or `byte_pairs=...`, or load it with `from_preset`. Received: "
-                "none of them"
+                "`sentencepiece=...`, `byte_pairs=...` or `fast_bpe=...`, or load it with "
+                "`from_preset`. Received: none of them"
             )
         return self._op
 
@@ -197,7 +202,8 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
     def from_config(cls, config):
         for _, name, _ in _KINDS.values():
             value = config.get(name)
-            parts = value if name == "byte_pairs" and isinstance(value, (list, tuple)) else [value]
+            is_pair = name in _OF_TWO and isinstance(value, (list, tuple))
+            parts = value if is_pair else [value]
             if any(isinstance(part, (str, os.PathLike)) for part in parts):
                 raise ValueError(
                     "A saved configuration must not name a file, since anybody could have written "
@@ -214,7 +220,7 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
                 "Text needs TensorFlow and tensorflow_text, whatever the Keras backend. Install "
                 f"them, or feed token ids to the model. Received: {error}"
             ) from error
-        is_pair = self.kind == "byte_pair" and isinstance(vocabulary, tuple)
+        is_pair = _KINDS[self.kind][1] in _OF_TWO and isinstance(vocabulary, tuple)
         given = vocabulary if is_pair else (vocabulary,)
         self._op = getattr(tokenizers, _KINDS[self.kind][0])(*given, lowercase=self.lowercase)
         self._set_special_tokens()

@@ -6,9 +6,17 @@ without them.
 """
 
 from keras_tupe.tokenizers.byte_level_bpe import ByteLevelBpe
+from keras_tupe.tokenizers.fast_bpe import FastBpe
 from keras_tupe.tokenizers.mask_tokens import mask_tokens
 from keras_tupe.tokenizers.rows import pack_segments
 from keras_tupe.tokenizers.sentencepiece_bpe import SentencePieceBpe
 from keras_tupe.tokenizers.wordpiece import WordPiece
 
-__all__ = ["ByteLevelBpe", "SentencePieceBpe", "WordPiece", "mask_tokens", "pack_segments"]
+__all__ = [
+    "ByteLevelBpe",
+    "FastBpe",
+    "SentencePieceBpe",
+    "WordPiece",
+    "mask_tokens",
+    "pack_segments",
+]

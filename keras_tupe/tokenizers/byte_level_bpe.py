@@ -10,6 +10,7 @@ import tensorflow_text
 from keras_tupe._json_file import parse_json
 from keras_tupe._new_folder import write_bytes
 from keras_tupe._vocabulary_files import byte_pair_files, pieces_by_id, read_bytes, read_merges
+from keras_tupe.tokenizers._merges import Merges
 from keras_tupe.tokenizers._offsets import numpy_rows, whole_characters
 from keras_tupe.tokenizers.abstract_tokenizer import (
     BERT,
@@ -26,7 +27,6 @@ _SPACES = f"[{_SPACE}]+"
 _MARK, _MARK_ITSELF, _NUL = "\ufdd0", "\ufdd0\ufdd1", "\ufdd0\ufdd2"
 _WORDS = rf"'s|'t|'re|'ve|'m|'ll|'d| ?\p{{L}}+| ?\p{{N}}+| ?[^{_SPACE}\p{{L}}\p{{N}}]+"
 MERGES = "merges.txt"
-_NO_RANK = np.int32(2**31 - 1)
 
 
 def _printable_bytes():
@@ -111,7 +111,8 @@ class ByteLevelBpe(AbstractTokenizer):
         special = first_known(pieces, TUPE, BERT, GPT_2)
         super().__init__(pieces, special, False, name="byte_level_bpe")
         self._pairs = tuple(merges)
-        self._merges = _Merges(pieces, merges)
+        self._merges = Merges(pieces, merges)
+        self._byte_ids = np.array([pieces.index(byte) for byte in BYTES], "int32")
         self._bytes = [_bytes_of(piece) for piece in pieces]
         self._sizes = np.array([len(piece) for piece in self._bytes])
 
@@ -127,7 +128,10 @@ class ByteLevelBpe(AbstractTokenizer):
         unique, index = tf.unique(words.flat_values)
         unique = tf.strings.regex_replace(unique, _NUL, "\0")
         unique = tf.strings.regex_replace(unique, _MARK_ITSELF, _MARK)
-        pieces = tf.gather(self._merges(unique), index)  # (words, (pieces))
+        values = tf.io.decode_raw(tf.strings.reduce_join(unique), tf.uint8)  # (bytes,)
+        ids = tf.gather(self._byte_ids, tf.cast(values, tf.int32))
+        merged, _ = self._merges(ids, tf.strings.length(unique))
+        pieces = tf.gather(merged, index)  # (words, (pieces))
         return words.with_flat_values(pieces).merge_dims(1, 2)  # (batch, (pieces))
 
     def _ids_and_spans(self, strings):
@@ -169,75 +173,6 @@ def _cut_words(strings):
     words = tf.concat([spaces, tensorflow_text.regex_split(text, _WORDS, _WORDS)], 1)
     words = runs.with_flat_values(words).merge_dims(1, 2)  # (batch, (words))
     return tf.ragged.boolean_mask(words, words.with_flat_values(words.flat_values != ""))
-
-
-class _Merges:
-    """Words to pieces: bytes, of which the pair with the lowest rank is merged until none is left.
-
-    In each round the lowest pair of every word is merged wherever it is in it, from the left, as
-    GPT-2's code does word by word. Words leave when they have no more pairs, so that one long
-    word costs its own length times its own rounds.
-    """
-
-    def __init__(self, pieces, merges):
-        ids = {piece: index for index, piece in enumerate(pieces)}
-        keys = np.array([ids[a] * len(pieces) + ids[b] for a, b in merges], "int64")
-        made = np.array([ids[a + b] for a, b in merges], "int32")
-        order = np.argsort(keys)
-        # one more behind all, so that there is always one to compare with
-        self._keys = np.append(keys[order], np.iinfo("int64").max)
-        self._ranks = np.append(order, _NO_RANK).astype("int32")
-        self._made = np.append(made[order], 0).astype("int32")
-        self._byte_ids = np.array([ids[byte] for byte in BYTES], "int32")
-        self._size = len(pieces)
-
-    def __call__(self, words):
-        """Returns the ids, ragged int32 `(words, (pieces))`, of strings of which none is empty."""
-        count = tf.size(words)
-        values = tf.io.decode_raw(tf.strings.reduce_join(words), tf.uint8)  # (bytes,)
-        word = tf.repeat(tf.range(count), tf.strings.length(words))
-        ids = tf.gather(self._byte_ids, tf.cast(values, tf.int32))
-        places = tf.range(tf.size(ids))
-        # id of the piece that begins at each byte, -1 where none does
-        found = tf.fill(tf.shape(ids), -1)
-        states = (ids, word, places, found)
-        found = tf.while_loop(
-            lambda ids, word, places, found: tf.size(ids) > 0,
-            lambda *states: self._round(*states, count),
-            states,
-            shape_invariants=(tf.TensorShape([None]),) * 4,
-        )[-1]
-        is_piece = found >= 0
-        lengths = tf.math.unsorted_segment_sum(tf.cast(is_piece, tf.int64), word, count)
-        pieces = tf.boolean_mask(found, is_piece)
-        return tf.RaggedTensor.from_row_lengths(pieces, lengths, validate=False)
-
-    def _round(self, ids, word, places, found, count):
-        """Merges one pair of each word, or writes the word's pieces down."""
-        number = tf.size(ids)
-        # each piece and the one behind it; behind the last stands one of no word
-        following = tf.concat([ids[1:], [0]], 0)
-        is_pair = word == tf.concat([word[1:], [-1]], 0)
-        keys = tf.cast(ids, tf.int64) * self._size + tf.cast(following, tf.int64)
-        index = tf.searchsorted(self._keys, keys)
-        is_pair &= tf.gather(self._keys, index) == keys
-        ranks = tf.where(is_pair, tf.gather(self._ranks, index), _NO_RANK)
-        lowest = tf.gather(tf.math.unsorted_segment_min(ranks, word, count), word)
-        is_done = lowest == _NO_RANK
-        found = tf.tensor_scatter_nd_update(
-            found, tf.boolean_mask(places, is_done)[:, None], tf.boolean_mask(ids, is_done)
-        )
-        # of pairs that overlap ("a a" in "aaa") every second one, from the left
-        is_chosen = (ranks == lowest) & ~is_done
-        begins = is_chosen & ~tf.concat([[False], is_chosen[:-1]], 0)
-        run = tf.cumsum(tf.cast(begins, tf.int32))
-        numbers = tf.range(number)
-        first = tf.gather(tf.math.unsorted_segment_min(numbers, run, number + 1), run)
-        is_chosen &= (numbers - first) % 2 == 0
-        ids = tf.where(is_chosen, tf.gather(self._made, index), ids)
-        is_swallowed = tf.concat([[False], is_chosen[:-1]], 0)
-        keep = ~is_swallowed & ~is_done
-        return (*(tf.boolean_mask(values, keep) for values in (ids, word, places)), found)
 
 
 def _as_pieces(vocabulary):

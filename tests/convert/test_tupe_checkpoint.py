@@ -9,6 +9,7 @@ from hf_cases import hidden_states
 from keras import ops
 from torch_cases import Raw, called, checkpoint_file, named, pickled, settings, zip_file
 
+from keras_tupe import TupeMaskedLM
 from keras_tupe.convert.tupe_checkpoint import (
     from_tupe_checkpoint,
     model_of_released_weights,
@@ -301,11 +302,27 @@ def test_a_dictionary_that_fits_names_the_special_tokens(tmp_path, lines, expect
     assert model.preprocessor is None
 
 
+def test_with_dictionary_and_codes_the_model_takes_text(tmp_path):
+    pytest.importorskip("tensorflow_text", reason="text needs TensorFlow")
+    weights, args = one_layer()
+    dictionary = dictionary_file(tmp_path, ["low@@ 9", "er 5", "a 3", "b 2", "c 1"])
+    (tmp_path / "codes").write_text("l o 9\ne r</w> 8\nlo w 7\n")
+    path = written(tmp_path, weights, args)
+    model, report = from_tupe_checkpoint(path, dictionary, codes=tmp_path / "codes")
+    assert "text is cut by the codes, but not by Moses before, as the authors' was" in report.notes
+    assert model.preprocessor.tokenizer(["Lower a b"]) == [[7, 8, 9, 10]]
+    model.save_to_preset(str(tmp_path / "preset"))
+    again = TupeMaskedLM.from_preset(str(tmp_path / "preset"))
+    assert again.preprocessor.tokenizer(["Lower a b"]) == [[7, 8, 9, 10]]
+    with pytest.raises(ValueError, match="Codes need the dictionary"):
+        from_tupe_checkpoint(path, codes=tmp_path / "codes")
+
+
 def test_without_a_dictionary_the_report_says_what_is_not_known(tmp_path):
     weights, args = one_layer()
     model, report = from_tupe_checkpoint(str(written(tmp_path, weights, args)))
     text = str(report)
-    for part in ("no dict.txt", "takes token ids only", "merges are in neither", "<s> is [CLS]"):
+    for part in ("no dict.txt", "takes token ids only", "codes are in neither", "<s> is [CLS]"):
         assert part in text
     assert "padding_mask = token_ids != 1" in text
     assert model.preprocessor is None

@@ -14,6 +14,7 @@ tf = pytest.importorskip("tensorflow", reason="text needs TensorFlow on every ba
 from tiny_vocabularies import (
     BYTE_PAIRS,
     SENTENCES,
+    fast_bpe_files,
     sentencepiece_model,
     tokenizer,
     wordpiece_pieces,
@@ -26,6 +27,7 @@ FILES = {
     "wordpiece": {"vocabulary.txt"},
     "sentencepiece": {"vocabulary.spm"},
     "byte_pair": {"vocabulary.json", "merges.txt"},
+    "fast_bpe": {"pieces.txt", "codes.txt"},
 }
 
 
@@ -34,6 +36,8 @@ def make(kind, **options):
         return TupeTokenizer(vocabulary=wordpiece_pieces(), **options)
     if kind == "byte_pair":
         return TupeTokenizer(byte_pairs=str(BYTE_PAIRS / "roberta" / "vocab.json"), **options)
+    if kind == "fast_bpe":
+        return TupeTokenizer(fast_bpe=fast_bpe_files(), **options)
     return TupeTokenizer(sentencepiece=sentencepiece_model(), **options)
 
 
@@ -125,13 +129,14 @@ def test_the_configuration_makes_a_tokenizer_that_waits_for_its_vocabulary(kind,
     again.load_assets(str(tmp_path))
     assert again(SENTENCES) == layer(SENTENCES)
     names = {"wordpiece": "vocabulary", "sentencepiece": "sentencepiece", "byte_pair": "byte_pairs"}
+    names["fast_bpe"] = "fast_bpe"
     path = str(tmp_path / layer.op.file_name)  # which the constructor takes too
     assert TupeTokenizer(**{names[kind]: path})(SENTENCES) == layer(SENTENCES)
 
 
 def test_a_configuration_may_not_name_a_file():
     config = make("wordpiece").get_config()
-    for name in ("vocabulary", "sentencepiece", "byte_pairs"):
+    for name in ("vocabulary", "sentencepiece", "byte_pairs", "fast_bpe"):
         with pytest.raises(ValueError, match=rf"must not name a file.*{name}='/etc/passwd'"):
             TupeTokenizer.from_config({**config, name: "/etc/passwd"})
     with pytest.raises(ValueError, match="must not name a file.*byte_pairs="):

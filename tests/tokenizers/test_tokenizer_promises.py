@@ -19,8 +19,8 @@ from tiny_vocabularies import (
 
 from keras_tupe.tokenizers import SentencePieceBpe
 
-KINDS = ["wordpiece", "sentencepiece", "byte_pair"]
-FOLD_TEXT = ["wordpiece", "sentencepiece"]  # byte pairs lose nothing
+KINDS = ["wordpiece", "sentencepiece", "byte_pair", "fast_bpe"]
+FOLD_TEXT = ["wordpiece", "sentencepiece", "fast_bpe"]  # byte pairs lose nothing
 HARD = [
     "",
     "   \t\n",

@@ -1,6 +1,7 @@
 """Turns other people's weights into a preset of this package, and back.
 
-    python -m training.convert checkpoint_best.pt --dictionary dict.txt --out presets/tupe_r
+    python -m training.convert checkpoint_best.pt --dictionary dict.txt --codes codes \\
+        --out presets/tupe_r
     python -m training.convert bert-base-uncased --out presets/bert
     python -m training.convert gpt2 --out presets/gpt2
     python -m training.convert bart-base --out presets/bart
@@ -25,7 +26,7 @@ from training.command.settings import parse
 from training.command.shell import end_cleanly_on_sigterm, sentences
 from training.convert.settings import Settings
 
-_OPTIONS = ("dictionary", "num_global", "pair_head")
+_OPTIONS = ("dictionary", "codes", "num_global", "pair_head")
 
 
 def convert_checkpoint(settings):

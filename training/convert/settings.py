@@ -17,6 +17,9 @@ class Settings:
     source: str | None = setting(None, "File or folder to convert.", positional=True)
     out: str | None = setting(None, "Folder to write; it must not exist.")
     dictionary: str | None = setting(None, "The dict.txt of a TUPE checkpoint.")
+    codes: str | None = setting(
+        None, "The fastBPE codes of a TUPE checkpoint, with --dictionary: it then takes text."
+    )
     graft: str | None = setting(None, "Positional method to put in.")
     graft_options: str | None = setting(
         None, "Options of the method, as JSON, such as '{\"k\": 64}'."
