@@ -33,7 +33,8 @@ def load(source, dtype=None, **options):
         dtype: Keras dtype policy of the model. Defaults to that of a preset of this package, else
             to the global one.
         **options: of the function for this kind: `dictionary` and `codes` of
-            `from_tupe_checkpoint`, or those of `from_hf`. `None` and `False` stand for one that is not given.
+            `from_tupe_checkpoint`, or those of `from_hf`. `None` and `False` stand for one that is
+            not given.
 
     Returns:
         `(model, report)`: as from `from_tupe_checkpoint`, `from_sentence_transformers`,

@@ -179,7 +179,8 @@ def from_tupe_checkpoint(path, dictionary=None, dtype=None, codes=None):
     Raises:
         FileNotFoundError: if a file is missing.
         ValueError: if a file is damaged or unsafe, codes are given without a dictionary, or the
-            dictionary is that of another checkpoint; naming all that is not supported, missing, left over or of another shape.
+            dictionary is that of another checkpoint; naming all that is not supported, missing,
+            left over or of another shape.
 
     References:
         https://github.com/guolinke/TUPE
