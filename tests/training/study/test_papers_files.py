@@ -40,7 +40,7 @@ def test_the_experiments_are_those_of_the_papers():
 def test_an_experiment_has_every_scale_its_source_and_its_question(name):
     experiment = find(name)
     assert [s for s in SCALES if s in experiment.scales] == [*experiment.scales]
-    assert {*SCALES} - {*experiment.scales} <= {"pretrained"}
+    assert {*SCALES} - {*experiment.scales} <= {"pretrained", "released"}
     assert experiment.question.endswith("?")
     assert experiment.source.url.startswith("https://arxiv.org/abs/")
     assert experiment.unknown
@@ -197,7 +197,7 @@ def test_a_scale_trains_new_models_or_takes_a_preset():
     headless = cases.TEXT.replace("steps = 300", "steps = 300\nhead_steps = 5")
     for text, expected in (
         (alone, "must have two variants"),
-        (neither, "must have pretrain, a table"),
+        (neither, "must have pretrain, or preset and variants with a checkpoint each"),
         (many, "must have pretrain with seeds = 1"),
         (headless, "has head_steps and must have a preset"),
     ):

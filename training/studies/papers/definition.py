@@ -24,7 +24,7 @@ with without_keras():
 
 FOLDER, TABLES = CONFIGS / "experiments", CONFIGS / "papers"
 ROWS_AND_SEEDS = ("length", "vocabulary_size", "seeds", "head_steps")  # none of training.pretrain
-SCALES = ("paper", "gpu-day", "gpu-hour", "pretrained", "laptop")
+SCALES = ("paper", "released", "gpu-day", "gpu-hour", "pretrained", "laptop")
 _OWN = dataclasses.field(default="", metadata={"own": True})  # no key of a file
 table = dataclasses.dataclass(frozen=True, kw_only=True)
 
@@ -169,10 +169,19 @@ class Disagreement:
 
 @table
 class Variant:
-    """A method: how the paper calls it, and how a command line does."""
+    """A method: how the paper calls it, and how a command line does.
+
+    Attributes:
+        name, position: these.
+        checkpoint: of its published weights, a path in the folder that is given; `""` for none.
+        dictionary, codes: of a TUPE checkpoint, likewise.
+    """
 
     name: str
     position: str
+    checkpoint: str = ""
+    dictionary: str = ""
+    codes: str = ""
 
     def problems(self, place):
         """Returns a sentence if there is no such method."""
@@ -286,7 +295,8 @@ class Scale:
         precision: of the work, as in `training.pretrain`.
         differs: sentences: what differs from the paper, and why.
         variants: the first one is the baseline; `None` in a file: those of the experiment.
-        pretrain: of new models, or of the preset's with each method put in.
+        pretrain: of new models, or of the preset's with each method put in; `None` of published
+            checkpoints.
         preset: the one that is given, or `None`.
         glue, squad: of fine-tuning, or `None`.
         long_rows: the `LongRows`, or `None`.
@@ -296,7 +306,7 @@ class Scale:
     precision: str
     differs: list[str]
     variants: list[Variant] | None = None
-    pretrain: Pretrain
+    pretrain: Pretrain | None = None
     preset: Preset | None = None
     glue: Glue | None = None
     squad: Squad | None = None
@@ -315,11 +325,13 @@ class Scale:
     @property
     def length(self):
         """Tokens of the sequences that the models are pre-trained on."""
-        return self.pretrain.length
+        return (self.pretrain or self.preset).length
 
     def problems(self, place):
         """Returns a sentence for each part that does not fit the others."""
         found = choice("precision", self.precision, PRECISIONS, place)
+        if self.pretrain is None:
+            return found + self._released_problems(place)
         if self.long_rows is not None and self.pretrain.objective != "causal_lm":
             found.append(
                 f"{place} has long_rows and must have pretrain with objective = 'causal_lm'. "
@@ -336,6 +348,15 @@ class Scale:
                 f"Received: {self.pretrain.head_steps}"
             )
         return found
+
+    def _released_problems(self, place):
+        variants = self.variants or [None]
+        if self.preset is None or not all(one and one.checkpoint for one in variants):
+            return [
+                f"{place} must have pretrain, or preset and variants with a checkpoint each. "
+                "Received: neither"
+            ]
+        return []
 
 
 @table
@@ -394,7 +415,7 @@ class Experiment:
         ]
         for name, scale in self.scales.items():
             count = len(scale.variants or self.variants)
-            if scale.preset is not None and count < 2:
+            if scale.preset is not None and scale.pretrain is not None and count < 2:
                 found.append(
                     f"[scales.{name}] has a preset and must have two variants or more, that of the "
                     f"preset and those that are put in. Received: {count} variant"

@@ -23,7 +23,7 @@ class Ours:
     Attributes:
         found: the `Comparison`.
         scores: list of `Score`s, losses in nats, all else in percent.
-        methods: the `Methods` of the models that were pre-trained.
+        methods: the `Methods` of the models that were pre-trained, `None` if none was.
         unit: what the pairs behind differences are, such as "pre-trainings".
         changes: sentences: what the commands say that differs from a paper's protocol.
         headline: the `Score` that the experiment is about: of a task, or else the loss.
@@ -37,8 +37,11 @@ class Ours:
         scale = plan.scale
         self.unit = "runs of fine-tuning" if scale.preset else "pre-trainings"
         baseline = parse(scale.positions[0]).label
-        self.methods = Methods(results, baseline)
-        self.found, self.scores = self.methods.found, self.methods.scores
+        self.methods = Methods(results, baseline) if scale.pretrain else None
+        self.found = Comparison(results, "position", baseline)
+        self.scores = [Score(name, "percent", ".2f") for name in results.scores]
+        if self.methods:
+            self.found, self.scores = self.methods.found, self.methods.scores
         if scale.squad is not None and len(scale.squad.lengths) > 1:
             at_first = METHOD_AT.format(scale.squad.lengths[0]).format(position=baseline)
             self.found = Comparison(results, "method", at_first)
@@ -61,7 +64,8 @@ def report(plan, results, overrides):
     """Returns the `Report` of an experiment."""
     experiment, scale = plan.experiment, plan.scale
     title = f"{experiment.name}, scale {scale.name}"
-    is_trained = any(run.kind.startswith("pretrain") for run in results.runs)
+    first = "pretrain" if scale.pretrain else "task"
+    is_trained = any(run.kind.startswith(first) for run in results.runs)
     ours = Ours(plan, results) if is_trained else None
     if ours is None or ours.headline is None:
         return Report(f"{title}: nothing to compare yet", [experiment.question])
@@ -94,9 +98,10 @@ def report(plan, results, overrides):
     ):
         parts += [f"## {heading}", bullets(sentences)]
     drawn = {"study.png": functools.partial(_draw, title=title, plan=plan, ours=ours)}
-    parts += ["## Our models", ours.methods.words()]
-    parts += [f"#{x}" if x.startswith("## ") else x for x in ours.methods.parts()]
-    drawn |= ours.methods.pictures("curves.png")
+    if ours.methods is not None:
+        parts += ["## Our models", ours.methods.words()]
+        parts += [f"#{x}" if x.startswith("## ") else x for x in ours.methods.parts()]
+        drawn |= ours.methods.pictures("curves.png")
     numbers = {
         "overrides": overrides,
         "experiment": experiment.name,
@@ -111,13 +116,13 @@ def report(plan, results, overrides):
         },
         "ours": {
             "variants": scale.variants,
-            "pretraining": scale.pretrain.values(),
+            "pretraining": scale.pretrain and scale.pretrain.values(),
             "glue": scale.glue,
             "squad": scale.squad,
             "headline": ours.headline.name,
             "pairs_are": ours.unit,
             "scores": ours.found.record(ours.scores),
-            "methods": ours.methods.record(),
+            "methods": ours.methods and ours.methods.record(),
         },
         "differs": differ,
         "unknown": experiment.unknown,
@@ -133,8 +138,9 @@ def differs(plan, ours, overrides):
         f"The command line asked for {name.replace('_', ' ')} {value}, which is not this scale's."
         for name, value in overrides.items()
     ]
-    rows = "" if plan.rows is None else f", {plan.rows:,} of them"
-    found.append(f"Rows of {ours.methods.facts['length']} tokens{rows}: of your own text.")
+    if ours.methods is not None:
+        rows = "" if plan.rows is None else f", {plan.rows:,} of them"
+        found.append(f"Rows of {ours.methods.facts['length']} tokens{rows}: of your own text.")
     return found + [f"Reported by the runs: {change}." for change in ours.changes]
 
 

@@ -1,28 +1,32 @@
 """The runs of an experiment, what they cost on a device, and what is compared."""
 
 import dataclasses
+import functools
 import json
 import pathlib
 import shlex
 
 from keras_tupe import data, positions
+from keras_tupe._json_file import read_json_object
+from keras_tupe.data import file_hash
 from training.command.settings import option_words, read
-from training.command.variant import parse
+from training.command.variant import Variant, parse
 from training.finetune.cost import glue_cost, squad_cost
+from training.finetune.tasks.glue import Settings as GlueSettings
 from training.finetune.tasks.squad import Settings as SquadSettings
 from training.machine.cost import CURVE_POINTS, H200, TWO_CORES, Cost, find_device, pretraining
 from training.presets.folder import preset_digest
 from training.pretrain.settings import scaled_list, scaled_warmup
-from training.studies.ablation.runs import Ablating, Start, command
+from training.studies.ablation.runs import Ablating, Start, command, tested
 from training.studies.ablation.settings import Settings as AblationSettings
 from training.studies.ablation.tasks import Task
 from training.studies.papers import report
 from training.studies.papers.definition import ROWS_AND_SEEDS, find
-from training.studies.papers.settings import missing, preset_facts
+from training.studies.papers.settings import RELEASED, missing, preset_facts
 from training.study.report import cost_words
 from training.study.study import Run, RunError, Work
 
-GRAFTED, HEAD = "grafted", "head"
+GRAFTED, HEAD, CONVERTED = "grafted", "head", "converted"
 HEAD_RATE = 1e-3  # of a new head on a trunk that stands still
 
 
@@ -68,18 +72,22 @@ def make_plan(experiment, settings, device):
     """Returns the `Plan` of an experiment; where data is not given, for what the scale assumes."""
     scale = changed(experiment.scales[settings.scale], settings)
     pretrain, glue, squad, count, parts = scale.pretrain, scale.glue, scale.squad, None, {}
-    size, seeds, vocabulary_size = pretrain.size, pretrain.seeds, pretrain.vocabulary_size
-    models = seeds * (1 + len(pretrain.preset_step_numbers()))
+    if pretrain is None:  # published checkpoints
+        size, seeds, models = scale.preset.size, 1, 1
+    else:
+        size, seeds, vocabulary_size = pretrain.size, pretrain.seeds, pretrain.vocabulary_size
+        models = seeds * (1 + len(pretrain.preset_step_numbers()))
     if settings.data is not None:
         rows = data.PreparedRows(settings.data)
         vocabulary_size, count = rows.vocabulary.size, len(rows)
-    if scale.preset is not None:
+    if pretrain is not None and scale.preset is not None:
         size, models = preset_facts(settings.preset, scale)[0], models + 1  # untrained grafts
-    costs = (
-        pretraining(pretrain, pretrain.length, vocabulary_size, position, device, size)
-        for position in scale.positions
-    )
-    parts["pre-training"] = sum(costs, Cost()).times(seeds)
+    if pretrain is not None:
+        costs = (
+            pretraining(pretrain, pretrain.length, vocabulary_size, position, device, size)
+            for position in scale.positions
+        )
+        parts["pre-training"] = sum(costs, Cost()).times(seeds)
     if glue is not None:
         costs = (glue_cost(glue, size, position, device) for position in scale.positions)
         parts["GLUE"] = sum(costs, Cost()).times(models)
@@ -98,9 +106,9 @@ def make_plan(experiment, settings, device):
 def changed(scale, settings):
     """Returns a scale with what the command line changes; the warm-up remains the same share."""
     pretrain, glue = scale.pretrain, scale.glue
-    if settings.seeds:
+    if pretrain is not None and settings.seeds:
         pretrain = pretrain.changed(seeds=settings.seeds)
-    if settings.steps:
+    if pretrain is not None and settings.steps:
         warmup = scaled_warmup(pretrain.warmup_steps, pretrain.steps, settings.steps)
         values = {"steps": settings.steps, "warmup_steps": warmup}
         if pretrain.preset_steps:
@@ -161,6 +169,15 @@ def squad_tasks(scale, settings):
     ]
 
 
+def glue_tasks(scale, settings):
+    """Returns the `Task` of GLUE of published checkpoints, a list."""
+    if scale.glue is None:
+        return []
+    values = {**_set(vars(scale.glue)), **machine_of(scale, settings), "data": settings.glue}
+    values |= {name: tuple(values[name]) for name in ("tasks", "learning_rates")}
+    return [Task("glue", GlueSettings(**values), each_seed=True)]
+
+
 def _folder(scale, length):
     """Returns the folder of a task of SQuAD; without one, models on the way are tested too."""
     if is_one_length(scale):
@@ -175,7 +192,7 @@ def is_one_length(scale):
 
 def _takes_all(scale, position):
     """Whether a method is asked at all lengths: a preset's own is only at the first, its own."""
-    return scale.preset is None or position != scale.baseline
+    return scale.preset is None or scale.pretrain is None or position != scale.baseline
 
 
 class Papers(Work):
@@ -194,11 +211,31 @@ class Papers(Work):
         settings, scale = self.settings, self._plan.scale
         if missing(settings, self._definition.name, scale):
             return
+        if scale.pretrain is None:
+            yield from self._released(squad_tasks(scale, settings) + glue_tasks(scale, settings))
+            return
         of_ablation, wrong = read(AblationSettings, ablation_words(scale, settings))
         if wrong:
             raise ValueError("\n".join(wrong))
         start = Grafts(scale, settings) if scale.preset else None
         yield from Ablating(of_ablation, squad_tasks(scale, settings), start).plan(results)
+
+    def _released(self, tasks):
+        """Yields the conversion of each published checkpoint, and its tests."""
+        for variant in self._plan.scale.variants:
+            method = parse(variant.position)
+            files = {name: getattr(variant, name) for name in RELEASED if getattr(variant, name)}
+            paths = {name: pathlib.Path(self.settings.preset, x) for name, x in files.items()}
+            hashes = {name: file_hash(path) for name, path in paths.items()}
+            name = f"{CONVERTED}/{method.folder}"
+            do = functools.partial(_convert, method, paths)
+            made = Run(name, do, {}, {}, {**hashes, "method": method.label}, kind=CONVERTED)
+            yield made
+            preset = pathlib.Path(self.settings.out or "", name, "preset")
+            for task in tasks:
+                place = {"position": method.label, "step": None, **task.placed(method)}
+                known = (task, method, preset, place, task.identity(), (made,), {})
+                yield tested(method.folder, *known)
 
     def estimate(self, runs, todo, results):
         """Returns the plan: what it costs on the device that is found."""
@@ -211,6 +248,24 @@ class Papers(Work):
     def report(self, results):
         """Returns the paper's numbers and ours."""
         return report.report(self._plan, results, self.settings.overrides())
+
+
+def _convert(method, paths, out):
+    """Makes a preset of a published checkpoint, which must have the method."""
+    options = {name: str(path) for name, path in paths.items() if name != "checkpoint"}
+    words = [str(paths["checkpoint"]), *option_words({**options, "out": str(out / "preset")})]
+    if command("training.convert", words) != 0:
+        raise RunError(f"Received: {shlex.join(words)}")
+    config = read_json_object(out / "preset" / "config.json")["config"]
+    found = Variant(config["position"], config["position_options"])
+    wanted = method.resolved() | {"variant": config["position_options"].get("variant")}
+    same = {name: wanted.get(name) for name in found.options} == found.options
+    if found.position != method.position or not same:
+        raise RunError(
+            f"The checkpoint must have the method {method.label!r}; it is of another experiment. "
+            f"Received: {str(paths['checkpoint'])!r}, which has {found.label!r}"
+        )
+    return {}
 
 
 class Grafts(Start):

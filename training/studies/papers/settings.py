@@ -39,6 +39,7 @@ _DATA = {
     ),
     "long_rows": ("long_rows", "measures losses by position", *_ROWS),
 }
+RELEASED = ("checkpoint", "dictionary", "codes")  # what a variant has of its published weights
 _GLUE_FILES = ("train.tsv", "msr_paraphrase_train.txt")
 _SIZES = ("num_layers", "hidden_dim", "intermediate_dim")
 
@@ -60,7 +61,9 @@ class Settings(StudyOptions):
     squad_train: str | None = setting(None, "SQuAD's training file, if SQuAD is asked.")
     squad_dev: str | None = setting(None, "SQuAD's dev file.")
     preset: str | None = setting(
-        None, "Folder of the preset that gets another method, where the experiment is a graft."
+        None,
+        "Folder of the preset that gets another method, where the experiment is a graft; at the "
+        "scale released, the folder that holds the published checkpoints.",
     )
     long_rows: str | None = setting(
         None, "Folder of longer rows of the same vocabulary, if losses by position are asked."
@@ -152,6 +155,7 @@ def _of_scale(settings, experiment):
     found += [
         f"{experiment.name} does not {what}: leave out --{name}. Received: {value!r}"
         for name, part, what in (
+            ("steps", scale.pretrain, "pre-train"),
             ("seeds", scale.preset is None, "pre-train new models"),
             ("tasks", scale.glue, "fine-tune on GLUE"),
         )
@@ -167,8 +171,24 @@ def _of_scale(settings, experiment):
         if getattr(scale, _DATA[name][0]) and folder is not None and os.path.isdir(folder):
             found += _rows_problems(name, folder, length)
     if scale.preset and settings.preset is not None and os.path.isdir(settings.preset):
-        found += preset_facts(settings.preset, scale)[1]
+        wrong = _released_problems if scale.pretrain is None else _preset_problems
+        found += wrong(settings.preset, scale)
     return found
+
+
+def _preset_problems(folder, scale):
+    return preset_facts(folder, scale)[1]
+
+
+def _released_problems(folder, scale):
+    """Returns a sentence for each file of the published checkpoints that is not there."""
+    wanted = {(one.name, getattr(one, name)): name for one in scale.variants for name in RELEASED}
+    return [
+        f"--preset must hold the {what} of {name}, {path}. "
+        f"Received: {not_there(os.path.join(folder, path))}"
+        for (name, path), what in wanted.items()
+        if path and not os.path.exists(os.path.join(folder, path))
+    ]
 
 
 def _rows_problems(name, folder, length):
