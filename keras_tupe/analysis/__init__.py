@@ -11,6 +11,7 @@ from keras_tupe.analysis.attention import (
     seen_keys,
 )
 from keras_tupe.analysis.attention_patterns import ATTENTION_PATTERNS, name_patterns
+from keras_tupe.analysis.embedding_correlations import CORRELATIONS, embedding_correlations
 from keras_tupe.analysis.head_importance import head_importance
 from keras_tupe.analysis.positions import DistanceTable, distance_tables, position_logits
 from keras_tupe.analysis.toeplitz import (
@@ -22,11 +23,13 @@ from keras_tupe.analysis.toeplitz import (
 
 __all__ = [
     "ATTENTION_PATTERNS",
+    "CORRELATIONS",
     "ClsAttention",
     "DistanceTable",
     "cls_attention",
     "correlation_rank",
     "distance_tables",
+    "embedding_correlations",
     "head_importance",
     "mean_attention_scores",
     "name_patterns",

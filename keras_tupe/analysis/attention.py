@@ -38,6 +38,22 @@ def mean_attention_scores(backbone, token_ids, padding_mask, segment_ids=None):
         ((2, 2, 4, 4), np.float64(1.0))
     """
     check_whole_rows(backbone)
+    inputs, both = texts(backbone, token_ids, padding_mask, segment_ids)
+    means = np.full((backbone.num_layers, backbone.num_heads, *both.shape[2:]), np.nan)
+    given = {"padding_mask": inputs["padding_mask"]}
+
+    def each(layer, block, x, terms):
+        seen = block.attention_norm(x) if block.normalize_first else x
+        scores = ops.convert_to_numpy(block.attention.scores(seen, **terms, **given))
+        means[layer, backbone.config.heads[layer]] = mean_over_texts(scores, both)
+        return block(x, **terms, **given)
+
+    backbone.trunk(inputs, each)
+    return means
+
+
+def texts(backbone, token_ids, padding_mask, segment_ids):
+    """Returns checked inputs, and which pairs of tokens are real, `(batch, 1, length, length)`."""
     inputs = {"token_ids": np.asarray(token_ids), "padding_mask": np.asarray(padding_mask)}
     if backbone.num_segments:
         if segment_ids is None:
@@ -51,21 +67,14 @@ def mean_attention_scores(backbone, token_ids, padding_mask, segment_ids=None):
             f"padding_mask of shape {is_real.shape} with first column "
             f"{inputs['padding_mask'][:, :1].ravel().tolist()}"
         )
-    both = (is_real[:, :, None] & is_real[:, None, :])[:, None]  # (b, 1, n, n)
-    counts, length = both.sum(axis=0), is_real.shape[1]
-    means = np.full((backbone.num_layers, backbone.num_heads, length, length), np.nan)
-    given = {"padding_mask": inputs["padding_mask"]}
+    return inputs, (is_real[:, :, None] & is_real[:, None, :])[:, None]
 
-    def each(layer, block, x, terms):
-        seen = block.attention_norm(x) if block.normalize_first else x
-        scores = ops.convert_to_numpy(block.attention.scores(seen, **terms, **given))
-        total = np.where(both, scores.astype("float64"), 0).sum(axis=0)
-        heads = backbone.config.heads[layer]
-        means[layer, heads] = np.where(counts, total / np.maximum(counts, 1), np.nan)
-        return block(x, **terms, **given)
 
-    backbone.trunk(inputs, each)
-    return means
+def mean_over_texts(values, both):
+    """Returns the mean of `(batch, heads, length, length)` over texts with both tokens, or NaN."""
+    counts = both.sum(axis=0)
+    total = np.where(both, values.astype("float64"), 0).sum(axis=0)
+    return np.where(counts, total / np.maximum(counts, 1), np.nan)
 
 
 class ClsAttention(NamedTuple):

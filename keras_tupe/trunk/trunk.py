@@ -105,16 +105,21 @@ class Trunk:
 
     def embedded(self, inputs, start=0):
         """Returns the hidden states that enter the first block."""
+        x = self.summed(inputs, start)
+        for layer in (self.embeddings_norm, self.dropout, self.projection):
+            x = layer(x) if layer else x
+        if self.config.zero_padded_embeddings and "padding_mask" in inputs:
+            x = self.zero_padded(x, padding_mask=inputs["padding_mask"])
+        return x
+
+    def summed(self, inputs, start=0):
+        """Returns the sum of what tokens, segments and positions are embedded as."""
         x = self.token_embedding(inputs["token_ids"])
         x = self.scale(x) if self.scale else x
         if self.segment_embedding:
             x = self.sum([x, self.segment_embedding(inputs["segment_ids"])])
         if self.position_embedding:
             x = self.position_embedding(x, start_index=start)
-        for layer in (self.embeddings_norm, self.dropout, self.projection):
-            x = layer(x) if layer else x
-        if self.config.zero_padded_embeddings and "padding_mask" in inputs:
-            x = self.zero_padded(x, padding_mask=inputs["padding_mask"])
         return x
 
     def position_terms(self, x=None, length=None):

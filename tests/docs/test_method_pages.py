@@ -7,6 +7,7 @@ import re
 import pytest
 
 from docs.generate import methods
+from docs.generate.methods import parameters
 from keras_tupe import positions
 
 pytestmark = pytest.mark.docs
@@ -50,6 +51,15 @@ def test_every_method_has_a_page_and_a_row(pages):
 )
 def test_parameters_are_counted_at_the_size_of_bert(name, base, pages):
     assert re.search(rf"`base` \| +12 \| +768 \| +12 \| +{base} \|", pages[f"methods/{name}.md"])
+
+
+def test_the_papers_methods_have_formulas_and_a_wrong_one_is_refused(pages, monkeypatch):
+    index = pages["methods/index.md"]
+    for words, count in (("`qkr_4`, `share_heads=True`", "785,664"), ("`qkr_1`", "73,728")):
+        assert re.search(rf"^\| {words} +\| \$.*\$ +\| +{count} \|", index, re.MULTILINE)
+    monkeypatch.setattr(parameters, "FORMULAS", (("shaw", {}, "L*H*n*d"),))
+    with pytest.raises(ValueError, match="must give the parameters of its layers.*Received: L"):
+        methods.pages()
 
 
 def test_an_option_without_a_meaning_and_an_index_without_its_comments_are_refused():

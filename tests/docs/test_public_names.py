@@ -6,7 +6,7 @@ import re
 import keras
 import pytest
 
-import keras_tupe
+import keras_tupe.data
 from docs.generate import docstrings, links, public_names, reference
 
 DIRECTIVE = re.compile(

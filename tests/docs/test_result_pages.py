@@ -82,6 +82,22 @@ def test_another_number_in_a_file_is_another_number_on_the_pages(tmp_path):
     assert [line.split("|")[1:3] for line in changed] == [[" `tupe_r`          ", "       7.65 "]]
 
 
+def test_claims_type_no_number_of_ours_and_say_by_which_command_the_rest_is_run():
+    page = (results.PAGES / "claims.md").read_text(encoding="utf-8")
+    lines = [line for line in page.splitlines() if line.startswith("| ")][1:]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert len(cells) > 30
+    for claim, _, here, verdict, settled_by in cells:
+        typed = re.sub(r"`[^`]*`|\(\w+\.md\)|SST-2", "", results._VALUE.sub("", here))
+        assert not re.search(r"\d", typed), claim
+        assert verdict in ("agrees", "does not agree", "cannot tell", "not run yet"), claim
+        assert (verdict == "not run yet") == (not here), claim
+        assert settled_by, claim
+    commands = re.findall("`((?:keras-tupe|python -m) [^`]*)`", "".join(row[-1] for row in cells))
+    assert len(commands) > 20
+    assert command_words.problems("\n".join(commands))[1] == []
+
+
 def test_a_table_has_the_rows_and_forms_that_are_asked_for(folder):
     assert made(folder, TABLE).splitlines() == [
         "| method     |    ms | memory |    gain |",

@@ -5,6 +5,7 @@
     python -m training.draw --model saved_models/novels/preset
     python -m training.draw --model saved_models/quickstart/preset --text "Open the file." notes.txt
     python -m training.draw --model runs/qkr_4/preset --channels
+    python -m training.draw --model runs/absolute/preset --text notes.txt --correlations
 
 Without --model every METHOD is drawn in an encoder at initialization. Position logits of the
 first block, tables of weights by distance, and, of a text, attention scores averaged over the

@@ -7,9 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from keras_tupe.analysis import (
+    CORRELATIONS,
     cls_attention,
     correlation_rank,
     distance_tables,
+    embedding_correlations,
     mean_attention_scores,
     name_patterns,
     position_logits,
@@ -33,7 +35,7 @@ class Drawing:
     file: str  # name of the PNG file
     write: Callable  # draws it: (path) -> None
     rows: list  # of (head, pattern, Toeplitz energy, rank)
-    note: str = ""  # a sentence on why it shows nothing, if it does not
+    note: str = ""  # a sentence on why it shows nothing, or on what it shows
     # (block, head, received, given, evenly received, evenly given) of attention scores of [CLS]
     cls_rows: list = dataclasses.field(default_factory=list)
 
@@ -50,7 +52,7 @@ def draw(settings):
 def _drawings(settings):
     names = {name: sources.load_method(name) for name in settings.methods}
     files = {name for name in names if name.endswith(".py")}
-    figures = {"channels": settings.channels, "mean_heads": settings.mean_heads}
+    figures = {name: getattr(settings, name) for name in ("channels", "mean_heads", "correlations")}
     if settings.model is None:
         length, found = settings.length or LENGTH, []
         origin = f"at initialization ({settings.size}, seed {settings.seed})"
@@ -69,18 +71,21 @@ def _drawings(settings):
         return drawings_of(encoder, length, origin, text, **figures)
 
 
-def drawings_of(backbone, length, origin, text=None, channels=False, mean_heads=False):
+def drawings_of(
+    backbone, length, origin, text=None, channels=False, mean_heads=False, correlations=False
+):
     """Returns the pictures of a `TupeBackbone`, a list of `Drawing`; a ValueError if there is none.
 
     Position logits are of `length` tokens, [CLS] included. The `origin` of the weights is for the
     titles; a `text` is ids, padding mask and tokens, see `training.draw.sources.tokenize`;
-    `channels` and `mean_heads` are as the settings.
+    `channels`, `mean_heads` and `correlations` are as the settings.
     """
     name = backbone.position
     found = [_logits(backbone, length, origin), _tables(backbone, origin)]
     found = [drawing for drawing in found if drawing]
     if text is not None:
         found += _scores(backbone, origin, mean_heads, *text)
+        found += [_correlations(backbone, origin, *text)] if correlations else []
     if not found:
         raise ValueError(
             f"The method {name!r} has nothing to draw: whatever token stands there, its attention "
@@ -114,7 +119,14 @@ def _logits(backbone, length, origin):
     content = "tokens without content"
     if is_of_tokens:
         content = f"one token in all places, mean over {REPEATED_TOKENS} tokens"
-    name, is_seen = backbone.position, seen_keys(backbone, length)
+    heads = [str(head) for head in range(len(logits))]
+    return _signed(backbone, origin, "position_logits", logits, heads, content)
+
+
+def _signed(backbone, origin, what, logits, heads, content, note=""):
+    """Returns a drawing of logits of the first block, a panel for each of `heads`, texts."""
+    name, length = backbone.position, logits.shape[-1]
+    is_seen = seen_keys(backbone, length)
     patterns = name_patterns(logits, None if is_seen.all() else is_seen)
     facts, texts = [("-", "-")] * len(logits), [""] * len(logits)
     if is_seen.all():
@@ -130,16 +142,39 @@ def _logits(backbone, length, origin):
         logits = np.where(is_seen, logits, np.nan)
     titles = [
         f"head {head}: {pattern}\n{text}"
-        for head, (pattern, text) in enumerate(zip(patterns, texts, strict=True))
+        for head, pattern, text in zip(heads, patterns, texts, strict=True)
     ]
-    title = f"{name}, {origin}: position logits of the first block\n({content}; {without})"
+    shown = what.replace("_", " ")
+    title = f"{name}, {origin}: {shown} of the first block\n({content}; {without})"
     return Drawing(
-        f"{backbone.position}_position_logits.png",
+        f"{backbone.position}_{what}.png",
         lambda path: draw_logits(path, logits, titles, title),
         [
-            (str(head), pattern, *fact)
-            for head, (pattern, fact) in enumerate(zip(patterns, facts, strict=True))
+            (head, pattern, *fact)
+            for head, pattern, fact in zip(heads, patterns, facts, strict=True)
         ],
+        note,
+    )
+
+
+def _correlations(backbone, origin, token_ids, padding_mask, tokens):
+    """Returns the drawing of the products of words and positions, a line of panels per head."""
+    terms = embedding_correlations(backbone, token_ids, padding_mask)
+    length, panels = terms.shape[-1], list(np.ndindex(terms.shape[1], len(terms)))
+    is_seen = seen_keys(backbone, length)[1:, 1:]
+    words = np.where(is_seen, terms[..., 1:, 1:], np.nan)
+    words -= np.nanmean(words, axis=-1, keepdims=True)
+    sizes = np.sqrt(np.nanmean(words**2, axis=(1, 2, 3)))
+    each = [f"{name} {size:.3g}" for name, size in zip(CORRELATIONS, sizes, strict=True)]
+    note = "Root mean square between words, without constants of rows, over all heads: "
+    return _signed(
+        backbone,
+        origin,
+        "correlations",
+        np.stack([terms[term, head] for head, term in panels]),
+        [f"{head}, {CORRELATIONS[term]}" for head, term in panels],
+        "one text" if len(token_ids) == 1 else f"mean over {len(token_ids)} texts",
+        f"{note}{', '.join(each)}.",
     )
 
 

@@ -31,6 +31,11 @@ class Settings:
     mean_heads: bool = setting(
         False, "With --text: whether the mean over heads is drawn, block by block (Huang, Fig. 5)."
     )
+    correlations: bool = setting(
+        False,
+        "With --text: whether the four products of words and positions are drawn, for methods that "
+        "add positions to words, such as absolute (TUPE, eq. 6).",
+    )
     out: str = setting("pictures", "Folder to write.")
 
     def problems(self):
@@ -43,11 +48,12 @@ class Settings:
                 "--text needs a --model: an encoder at initialization has no tokenizer and has "
                 "learned nothing about text. Received: --text without --model"
             )
-        if self.mean_heads and not self.text:
-            found.append(
-                "--mean-heads draws the attention on a --text: give one, and a --model. "
-                "Received: --mean-heads without --text"
-            )
+        for name in ("mean-heads", "correlations"):
+            if getattr(self, name.replace("-", "_")) and not self.text:
+                found.append(
+                    f"--{name} draws the attention on a --text: give one, and a --model. "
+                    f"Received: --{name} without --text"
+                )
         if self.length is not None and self.length <= FEWEST_WORDS:
             found.append(
                 f"--length must be at least {FEWEST_WORDS + 1}, [CLS] and {FEWEST_WORDS} words. "

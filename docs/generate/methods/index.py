@@ -6,6 +6,7 @@ from docs.generate.fill import fill
 from docs.generate.methods import layers
 from docs.generate.methods.method_page import page
 from docs.generate.methods.options import all_options
+from docs.generate.methods.parameters import parameters
 from docs.tables import length
 from keras_tupe import positions
 from training.command.report import table
@@ -33,13 +34,15 @@ def filled(text, methods):
     """Returns the index with its generated parts in place of their comments.
 
     Args:
-        text: Markdown with the comments `<!-- generated: table -->`, `<!-- generated: options -->`.
+        text: Markdown with the comments `<!-- generated: table -->`, `<!-- generated: options -->`
+            and `<!-- generated: parameters -->`.
         methods: dictionary of name -> `PositionMethod`.
 
     Raises:
         ValueError: if a comment is not there once.
     """
     parts = {"table": all_methods(methods), "options": all_options(methods)}
+    parts["parameters"] = parameters()
     return fill(text, parts, "methods/index.md")
 
 

@@ -56,10 +56,10 @@ def _made(factories, options, dims):
     return made
 
 
-def make(method, dims):
-    """Returns the `Made` of a method under its default options, built."""
+def make(method, dims, options=None):
+    """Returns the `Made` of a method, built; under its default options but for those given."""
     factories = (method.embed, method.bias, method.shared, method.attention)
-    return _made(factories, tuple(method.resolve().items()), dims)
+    return _made(factories, tuple(method.resolve(options).items()), dims)
 
 
 def has_own_attention(method):
@@ -67,8 +67,8 @@ def has_own_attention(method):
     return type(make(method, TINY).attention) not in _ON_CONTENT
 
 
-def added_parameters(method):
-    """Returns what a method adds to encoders without positions.
+def added_parameters(method, options=None):
+    """Returns what a method, with its default `options` but for those given, adds to encoders.
 
     Returns:
         List of (size, number of blocks, `Dims`, number of parameters).
@@ -76,7 +76,10 @@ def added_parameters(method):
     found = []
     for size in ("tiny", "base"):
         dims, blocks = dims_of(size), SIZES[size].num_layers
-        made, plain = make(method, dims), _made((None, None, None, plain_attention), (), dims)
+        made, plain = (
+            make(method, dims, options),
+            _made((None, None, None, plain_attention), (), dims),
+        )
         once = sum(layer.count_params() for layer in made.all() if layer is not made.attention)
         each = made.attention.count_params() - plain.attention.count_params()
         found.append((size, blocks, dims, once + blocks * each))

@@ -15,6 +15,7 @@ from keras_tupe.analysis import (
     ATTENTION_PATTERNS,
     DistanceTable,
     cls_attention,
+    embedding_correlations,
     mean_attention_scores,
     name_patterns,
     position_logits,
@@ -199,6 +200,29 @@ def test_a_text_shows_the_mean_over_heads_and_what_cls_gets(tmp_path, preset):
     assert {tuple(row[4:]) for row in rows} == {(f"{1 / length:.1%}", f"{1 - 1 / length:.1%}")}
 
 
+def test_the_four_products_of_words_and_positions_are_drawn_head_by_head(tmp_path):
+    pieces, preset = tiny_vocabularies.wordpiece_pieces(), tmp_path / "preset"
+    options = {"position": "absolute", "initializer_range": 0.5, "max_sequence_length": 24}
+    TupeBackbone(len(pieces), 1, 2, 8, 16, **options).save_to_preset(str(preset))
+    TupeTokenizer(pieces).save_to_preset(str(preset))
+    words = ("--model", preset, "--text", TEXT, "--correlations", "--out", tmp_path / "out")
+    told = commands.done("draw", *words).split("\n\n")
+    file = "absolute_correlations.png"
+    rows = [row[1:3] for row in cells(told[0])[1:] if row[0] == file]
+    backbone = TupeBackbone.from_preset(str(preset))
+    terms = embedding_correlations(backbone, *tokenize(preset, [TEXT], 24)[:2])
+    names = ("word-word", "word-position", "position-word", "position-position")
+    assert rows == [
+        [f"{head}, {name}", name_patterns(terms[term, head][None])[0]]
+        for head in range(2)
+        for term, name in enumerate(names)
+    ]
+    between = terms[..., 1:, 1:] - terms[..., 1:, 1:].mean(axis=-1, keepdims=True)
+    each = zip(names, between.std(axis=(1, 2, 3)), strict=True)
+    assert ", ".join(f"{name} {size:.3g}" for name, size in each) in told[2]
+    pixels(tmp_path / "out" / file)
+
+
 @pytest.mark.parametrize("draw_heads", [draw_logits, draw_scores])
 def test_what_cls_gets_does_not_wash_out_the_words(draw_heads, tmp_path):
     heads = np.random.default_rng(0).random((1, 12, 12))
@@ -307,6 +331,8 @@ def given(tmp_path_factory, preset):
         ("nowhere.py", ["existing Python file", "nowhere.py"]),
         ("t5 --text words", ["--text needs a --model", "without --model"]),
         ("t5 --mean-heads", ["--mean-heads draws the attention on a --text"]),
+        ("t5 --correlations", ["--correlations draws the attention on a --text"]),
+        ("--model PRESET --text a.b.c.d --correlations", ["absolute, sinusoidal or bert_r"]),
         ("t5 --channels", ["--channels draws a table of vectors", "Received: t5, no table"]),
         ("qkr_1 --channels", ["which shaw, qkr_3 and qkr_4 have", "qkr_1, scalars"]),
         ("t5 --size tny", ["--size must be one of", "Received: 'tny'"]),
