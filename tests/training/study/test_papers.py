@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import shutil
 
 import commands
 import experiment_cases as cases
@@ -12,6 +13,7 @@ import prepare_cases
 import pretrain_cases
 import pytest
 import squad_cases
+from golden_cases import GOLDEN
 from run_cases import cells, picture
 
 import keras_tupe
@@ -27,6 +29,7 @@ from training.studies.papers import questions, report
 from training.studies.papers.definition import SCALES, Glue, Squad, find, names
 from training.studies.papers.runs import Papers, ablation_words, make_plan, nominal_device
 from training.studies.papers.runs import squad_tasks as tasks_of
+from training.studies.papers.settings import RELEASED as RELEASED_FILES
 from training.studies.papers.settings import Settings
 from training.study.__main__ import main
 from training.study.folder import StudyFolder, digest_of
@@ -178,7 +181,12 @@ def words_of(name, scale, rows, files, out):
     given |= {f"squad_{one}": chosen.squad and files / f"{one}.json" for one in ("train", "dev")}
     if chosen.long_rows:
         given["long_rows"] = rows[chosen.long_rows.times * chosen.length]
-    if chosen.preset:
+    if chosen.pretrain is None:
+        given["preset"] = out.with_name(f"{out.name}-given")
+        for file in (getattr(one, name) for one in chosen.variants for name in RELEASED_FILES):
+            (given["preset"] / file).parent.mkdir(parents=True, exist_ok=True)
+            (given["preset"] / file).is_dir() or (given["preset"] / file).write_text(file)
+    elif chosen.preset:
         known = {"length": chosen.length, "position": chosen.positions[0]}
         given["preset"] = cases.make_preset(out.with_name(f"{out.name}-preset"), **known)
     return commands.words_of(name, scale=scale, **given)
@@ -368,6 +376,52 @@ def test_the_preset_that_is_given_is_what_a_plan_reckons_with(tmp_path):
     wide = cases.make_preset(tmp_path / "wide", hidden_dim=1280)
     assumed, known = (cases.plan_of(path, preset=one) for one in (None, str(wide)))
     assert known.cost.flops > 5 * assumed.cost.flops
+
+
+RELEASED = {
+    "bert_absolute": "absolute",
+    "bert_relative_key": "shaw:share_heads=true",
+    "bert_relative_key_query": "qkr_4:share_heads=true",
+}
+
+
+def released_text():
+    """The experiment with published checkpoints."""
+    text = cases.without(cases.TEXT, "[scales.laptop.pretrain]") + cases.LENGTHS
+    text = cases.without(text, "[disagreement]", "[scales.laptop]")
+    variants = [
+        f'    {{ name = "{name}", position = "{position}", checkpoint = "{name}" }},\n'
+        for name, position in RELEASED.items()
+    ]
+    text = text.replace("differs = [", f"variants = [\n{''.join(variants)}]\ndiffers = [")
+    text = text.replace("[scales.laptop", "[scales.released")
+    return f'{text}\n[scales.released.preset]\nsize = "tiny"\nlength = 40\nvocabulary_size = 97\n'
+
+
+def checkpoints(folder):
+    """Writes small checkpoints of the published form; returns their folder."""
+    words = [*squad_cases.WORDS, *(f"[unused{number}]" for number in range(97))][:97]
+    for name in RELEASED:
+        shutil.copytree(GOLDEN / name, folder / name)
+        (folder / name / "vocab.txt").write_text("\n".join(words) + "\n")
+    return folder
+
+
+def test_published_checkpoints_take_the_place_of_pre_training(files, tmp_path, capsys):
+    path, folder = cases.write(tmp_path, released_text()), checkpoints(tmp_path / "given")
+    given = {"name": str(path), "scale": "released", "preset": str(folder), "out": "O"}
+    given |= {f"squad_{name}": str(files / f"{name}.json") for name in ("train", "dev")}
+    runs = {run.name: run for run in Papers(Settings(**given)).plan(None)}
+    assert len(runs) == 3 * (1 + 2)
+    made = runs["converted/qkr_4.share_heads=true"]
+    assert made.kind == "converted"
+    assert after(runs["qkr_4.share_heads=true/squad-32"]) == [made.name]
+    (folder / "bert_absolute").rename(folder / "elsewhere")
+    words = [path, "--scale", "released", "--preset", folder, "--out", tmp_path / "out"]
+    words += ["--squad-train", files / "train.json", "--squad-dev", files / "dev.json"]
+    told = refused(words, capsys)
+    assert "--preset must hold the checkpoint of bert_absolute, bert_absolute. Received: " in told
+    assert "does not pre-train: leave out --steps" in refused([*words, "--steps", "3"], capsys)
 
 
 # === Reports, on runs that are made up ===
@@ -579,3 +633,24 @@ def test_a_graft_runs_to_its_report_or_is_named(tmp_path, capsys):
         study(words)
     assert "Some runs failed" in stop.value.code
     assert "head" in stop.value.code
+
+
+@pytest.mark.slow  # converts and fine-tunes in processes of their own
+def test_published_checkpoints_run_to_their_report_or_are_of_another_experiment(tmp_path, capfd):
+    path, folder = cases.write(tmp_path, released_text()), checkpoints(tmp_path / "given")
+    words = [str(path), "--scale", "released", "--preset", str(folder), *squad_words(tmp_path)]
+    study([*words, "--out", str(tmp_path / "out")])
+    found = squad_cases.read(tmp_path / "out" / "study.json")["ours"]
+    assert found["pretraining"] is None
+    scores = found["scores"]["SQuAD F1"]
+    names = [f"{name}, {length} tokens" for name in RELEASED.values() for length in (24, 32)]
+    assert sorted(scores) == sorted(names)
+    assert scores[names[-1]]["difference"]["count"] == 2
+    swapped = released_text().replace('checkpoint = "bert_relative_key"', 'checkpoint = "bert_abs"')
+    shutil.copytree(folder / "bert_absolute", folder / "bert_abs")
+    words[0] = str(cases.write(tmp_path, swapped, "swapped"))
+    with pytest.raises(SystemExit) as stop:
+        study([*words, "--out", str(tmp_path / "other")])
+    assert "Some runs failed" in stop.value.code
+    told = "The checkpoint must have the method 'shaw:share_heads=true'; it is of another"
+    assert told in capfd.readouterr().err
