@@ -27,8 +27,8 @@ class AdaptiveSpanAttention(AbstractSelfAttention):
     Args:
         num_heads, key_dim: as in `AbstractSelfAttention`.
         ramp: R, tokens over which the mask falls from 1 to 0, > 0. 32 in the paper.
-        penalty: lambda >= 0 of the paper's loss (lambda / H) sum_h z_h. A regularizer, so Keras's
-            own `fit` adds it, and `keras_tupe.trainer.Trainer` refuses it: there it must be 0.
+        penalty: lambda >= 0 of the paper's loss (lambda / H) sum_h z_h, a regularizer: `fit` and
+            `keras_tupe.trainer.Trainer` add it to the loss.
         **kwargs: the other arguments of `AbstractSelfAttention`.
     """
 
@@ -88,7 +88,7 @@ METHOD = PositionMethod(
     options={"ramp": 8.0, "penalty": 0.0},
     option_meanings={
         "ramp": "Tokens over which the mask falls from 1 to 0.",
-        "penalty": "Factor of the mean span in the loss; 0 for `keras-tupe pretrain`.",
+        "penalty": "Factor of the mean span in the loss.",
     },
     other_options=({"ramp": 5.0}, {"penalty": 0.01}),
     attention=lambda dims, options: attention(AdaptiveSpanAttention, dims, **options),

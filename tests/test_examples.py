@@ -1,20 +1,22 @@
 """The files of `examples`: whole methods outside of the package, each beside its oracle."""
 
 import ast
+import importlib.util
 import json
 import pathlib
 import types
 
+import keras
 import numpy as np
 import pytest
 from commands import done
+from core_ways import assert_same, outputs_and_gradients
 from generation_cases import causal_lm, logits_of
 from keras import ops
-from position_cases import Case, MethodLayers, encoder, random_ids
+from position_cases import Case, MethodLayers, encoder, inputs, random_ids, scramble
 from tolerances import in_float64
 
-from keras_tupe import TupeTextClassifier, objectives, positions
-from keras_tupe.trainer import Trainer
+from keras_tupe import layers, objectives, positions
 from keras_tupe.trunk.steps import Steps
 from training.check.__main__ import main as check_file
 from training.check.method import gradients, patterns, saving, suite
@@ -28,6 +30,7 @@ MOST_LINES = {
     **dict.fromkeys(NAMES, 120),
     **dict.fromkeys(ONE_OF_EACH.values(), 80),
     "token_classifier": 120,
+    "reversible": 130,
     "megatron_bert_converter": 100,
     **dict.fromkeys(("ablation_with_task", "learning_rates", "two_stages"), 60),
 }
@@ -168,15 +171,53 @@ def test_each_study_runs_to_its_report(tmp_path):
 # Adaptive span
 
 
-def test_the_penalty_is_that_of_the_mean_span_and_the_trainer_refuses_it(loaded):
+def test_the_penalty_is_that_of_the_mean_span(loaded):
     model = encoder(Case("adaptive_span", (("penalty", 0.5), ("ramp", 3.0))), "float32")
     spans = [3 * abs(ops.convert_to_numpy(block.attention.span)) for block in model.blocks]
     wanted = sum(0.5 / 2 * span.sum() for span in spans)
     assert float(sum(model.losses)) == pytest.approx(wanted, rel=1e-6)
     assert not encoder(Case("adaptive_span"), "float32", num_layers=1).losses
-    task = TupeTextClassifier(model, 2)
-    with pytest.raises(ValueError, match=r"regularizers(.|\n)*Received"):
-        Trainer(task).compile("sgd")
+
+
+# Reversible layers
+
+
+@pytest.fixture
+def reversible():
+    spec = importlib.util.spec_from_file_location("reversible", FOLDER / "reversible.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["tupe_r", "deberta"])  # with a bias, and with shared tensors
+def test_gradients_by_the_inverse_are_those_of_plain_differentiation(name, reversible, monkeypatch):
+    dims, method = positions.Dims(2, 5, 7, dtype="float64"), positions.get(name)
+    options, calls = method.resolve({}), []
+    ids, padding_mask = (keras.Input((None,), dtype="int32", name=name) for name in inputs([[0]]))
+    x = layers.TokenEmbedding(30, 10, dtype="float64")(ids)
+    terms = {"position_bias": method.bias, "shared_positions": method.shared}
+    terms = {name: make(dims, options)(x) for name, make in terms.items() if make}
+    attentions = [method.attention(dims, options) for _ in range(3)]
+    stack = reversible.ReversibleStack(attentions, 11, dtype="float64")
+    x = stack(x, padding_mask=padding_mask, **terms)
+    model = keras.Model([ids, padding_mask], {"sequence_output": x})
+    model.hidden_dim, model.dtype_policy = 20, keras.DTypePolicy("float64")
+    scramble(model.weights)
+    given = inputs(random_ids(3, 7), lengths=[7, 4, 1])
+    one = reversible.with_gradients
+    monkeypatch.setattr(reversible, "with_gradients", lambda *x: calls.append(x) or one(*x))
+    got = outputs_and_gradients(model, given)
+    assert len(calls) == 6
+    monkeypatch.setattr(reversible, "reversible", reversible.forward)
+    assert_same(got, outputs_and_gradients(model, given))
+    assert len(calls) == 6
+
+
+def test_layers_that_are_computed_again_have_no_dropout(reversible):
+    attention = layers.PlainSelfAttention(2, 5, dropout=0.1)
+    with pytest.raises(ValueError, match=r"dropout=0. Received: dropout=\[0.1\]"):
+        reversible.ReversibleStack([attention], 11)
 
 
 # LSH

@@ -1,1 +1,1 @@
-"""Train steps on an accelerator, through JAX: `python -m benchmarks.gpu`."""
+"""Train steps on an accelerator, on JAX, TensorFlow and torch: `python -m benchmarks.gpu`."""

@@ -1,14 +1,13 @@
-"""Train steps of one model on what JAX finds. A process of its own: `benchmarks.gpu` starts it."""
+"""Train steps of one model on the first device, in a process of its own."""
 
-import statistics
+import contextlib
 import time
 
-import jax
 import keras
 
+from benchmarks.gpu.outcome import outcome
 from benchmarks.harness.process import answer
 from benchmarks.harness.provenance import versions
-from benchmarks.harness.rounds import quartiles
 from benchmarks.training import batch as batches
 from benchmarks.training.model import new_trainer
 
@@ -24,25 +23,42 @@ def work(job, tick):
     Returns:
         A dictionary: `ms`, median of a step, and `ms_quartiles`; `first_loss` and `last_loss`;
         `peak_memory_mib` of the device since the start of the process, weights and optimizer
-        included, or `None` where JAX does not know it; `device` and `versions`.
+        included, or `None` where the backend does not know it; `device` and `versions`.
     """
-    trainer = new_trainer(job)
+    scope, facts = _on_jax() if keras.backend.backend() == "jax" else _on_tensorflow()
+    with scope:
+        trainer = new_trainer(job, xla=True)
     clock = _Clock(trainer)
     trainer.fit(_Batches(job), shuffle=False, verbose=0, callbacks=[clock])
-    milliseconds = [1e3 * seconds for seconds in clock.seconds[batches.WARM_UP_STEPS :]]
     tick()
-    device = jax.local_devices()[0]
-    statistics_of_memory = device.memory_stats() or {}
-    peak = statistics_of_memory.get("peak_bytes_in_use")
-    return {
-        "ms": statistics.median(milliseconds),
-        "ms_quartiles": quartiles(milliseconds),
-        "first_loss": clock.losses[0],
-        "last_loss": clock.losses[-1],
-        "peak_memory_mib": None if peak is None else peak / 2**20,
-        "device": device.device_kind,
-        "versions": versions(),
-    }
+    device, peak = facts()
+    return {**outcome(clock.seconds, clock.losses, peak), "device": device, "versions": versions()}
+
+
+def _on_jax():
+    """Returns in what scope to train, and a function: name and peak memory of the device."""
+    import jax
+
+    def facts():
+        device = jax.local_devices()[0]
+        return device.device_kind, (device.memory_stats() or {}).get("peak_bytes_in_use")
+
+    return contextlib.nullcontext(), facts
+
+
+def _on_tensorflow():
+    """Does `_on_jax` for the first GPU, or the CPU, under a `MirroredStrategy`."""
+    import tensorflow as tf
+
+    gpus = tf.config.list_physical_devices("GPU")
+
+    def facts():
+        if not gpus:
+            return "cpu", None
+        name = tf.config.experimental.get_device_details(gpus[0]).get("device_name", "GPU")
+        return name, tf.config.experimental.get_memory_info("GPU:0")["peak"]
+
+    return tf.distribute.MirroredStrategy(["GPU:0" if gpus else "CPU:0"]).scope(), facts
 
 
 class _Batches(keras.utils.PyDataset):

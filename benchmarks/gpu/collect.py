@@ -1,6 +1,7 @@
 """All measurements of `benchmarks.gpu`, each in a process of its own, and what is made of them."""
 
 import dataclasses
+import importlib.util
 import itertools
 
 from tqdm import tqdm
@@ -11,6 +12,9 @@ from keras_tupe import SIZES
 from keras_tupe.trainer import step_flops
 from training.machine.kind import known_peak
 
+_NEEDS = {"jax": ("jax",), "tensorflow": ("tensorflow",), "transformers": ("torch", "transformers")}
+_ONLY = "absolute"  # that transformers' BERT has as well
+
 
 def collect(settings):
     """Measures everything that the settings ask for.
@@ -20,41 +24,66 @@ def collect(settings):
 
     Returns:
         A dictionary: `rows`; `product_flops`, by precision, per second; `device`, `peak_flops` in
-        bfloat16 or `None`, `versions`; `problems`, a sentence for each measurement that failed.
+        bfloat16 or `None`, `versions` by system; `systems` that were run; `skipped` and `problems`,
+        a sentence for each system that is not here, and for each measurement that failed.
     """
-    cases = list(
-        itertools.product(settings.sizes, settings.precisions, settings.lengths, settings.positions)
-    )
-    found = {"rows": [], "product_flops": {}, "problems": [], "device": None, "versions": None}
+    found = {"rows": [], "product_flops": {}, "problems": [], "device": None, "versions": {}}
+    found["skipped"] = list(filter(None, map(missing, settings.systems)))
+    found["systems"] = [name for name in settings.systems if not missing(name)]
+    shapes = itertools.product(settings.sizes, settings.precisions, settings.lengths)
+    cases = [
+        (system, *shape, position)
+        for shape in shapes
+        for system in found["systems"]
+        for position in ([_ONLY] if system == "transformers" else settings.positions)
+    ]
+    for sentence in found["skipped"]:
+        print(sentence)
     with tqdm(total=len(settings.precisions) + len(cases), unit="process", disable=None) as bar:
 
-        def attempt(what, module, job):
+        def attempt(what, module, job, system):
             bar.set_description(what)
+            backend = {} if system == "transformers" else {"KERAS_BACKEND": system}
             try:
-                return run(module, job, bar.update)
+                return run(module, job, bar.update, environment=backend)
             except ChildError as error:
                 found["problems"].append(f"{what}: {error}")
                 bar.update()
                 return None
 
-        for precision in settings.precisions:
+        backend = next((name for name in found["systems"] if name != "transformers"), None)
+        for precision in settings.precisions if backend else ():
             job = {"precision": precision, "width": settings.product_width}
             name = f"product in {precision}"
-            found["product_flops"][precision] = attempt(name, "benchmarks.gpu.product", job)
-        for size, precision, length, position in cases:
+            found["product_flops"][precision] = attempt(
+                name, "benchmarks.gpu.product", job, backend
+            )
+        for system, size, precision, length, position in cases:
             facts = {"size": size, "precision": precision, "length": length, "position": position}
-            job = _job(settings, **facts)
-            what = ", ".join(str(value) for value in facts.values())
-            result = attempt(what, "benchmarks.gpu.case", job)
+            job, kind = (
+                _job(settings, **facts),
+                "torch_case" if system == "transformers" else "case",
+            )
+            what = ", ".join(str(value) for value in (system, *facts.values()))
+            result = attempt(what, f"benchmarks.gpu.{kind}", job, system)
             if result is not None:
                 found["device"] = result.pop("device")
-                found["versions"] = result.pop("versions")
-                found["rows"].append({**facts, "batch_size": job["batch_size"], **result})
+                found["versions"][system] = result.pop("versions")
+                facts |= {"system": system, "batch_size": job["batch_size"]}
+                found["rows"].append({**facts, **result})
     peak = settings.peak_flops or known_peak(found["device"] or "", "bfloat16", uses_tf32=True)
     found["peak_flops"] = peak
     for row in found["rows"]:
         add_shares(row, settings, found)
     return found
+
+
+def missing(system):
+    """Returns a sentence if a system is not installed here, else `None`."""
+    absent = [name for name in _NEEDS[system] if importlib.util.find_spec(name) is None]
+    return (
+        f"Skipped: {system}, since {' and '.join(absent)} cannot be imported." if absent else None
+    )
 
 
 def _job(settings, size, precision, length, position):
@@ -86,8 +115,10 @@ def add_shares(row, settings, found):
         if all(other[key] == row[key] for key in ("size", "precision", "length"))
     )
     is_half = row["precision"] == "bfloat16"
-    product = found["product_flops"][row["precision"]]
-    row["ratio"] = row["ms"] / first["ms"] if first["position"] == settings.positions[0] else None
+    product = found["product_flops"].get(row["precision"])
+    is_baseline = first["position"] == settings.positions[0]
+    is_baseline = is_baseline and first["system"] == found["systems"][0]
+    row["ratio"] = row["ms"] / first["ms"] if is_baseline else None
     row["tokens_per_second"] = 1e3 * row["batch_size"] * row["length"] / row["ms"]
     row["tflops"] = per_second / 1e12
     row["utilisation"] = (

@@ -4,6 +4,7 @@ from benchmarks.harness import report
 from benchmarks.training import batch as batches
 
 COLUMNS = (
+    ("system", "system", "s"),
     ("size", "size", "s"),
     ("precision", "precision", "s"),
     ("n", "length", "d"),
@@ -26,13 +27,16 @@ def markdown(record):
         record: what `gpu.json` holds.
     """
     peak = record["peak_flops"]
+    versions = [report.facts_text({"versions": found}) for found in record["versions"].values()]
     lines = [
         "# Training on an accelerator",
         "",
         f"{report.made_by(record)}, on {record['device']}; {record['machine']['cpu']}; "
-        f"{report.facts_text({'versions': record['versions'] or {}})}.",
+        f"{'; '.join(versions)}.",
         "",
-        f"- Median of {record['settings']['steps']} steps of `Trainer.fit`, after "
+        "- `jax` and `tensorflow` (`MirroredStrategy`, XLA) are `Trainer.fit`; `transformers` is "
+        "its BERT on torch, by `torch.compile` on GPUs.",
+        f"- Median of {record['settings']['steps']} steps, after "
         f"{batches.WARM_UP_STEPS} that are not counted; dropout "
         f"{batches.DROPOUT}; always the same batch.",
         "- Utilisation: model FLOPs per second by the peak in bfloat16, "
@@ -42,7 +46,8 @@ def markdown(record):
             for precision, flops in record["product_flops"].items()
             if flops
         ),
-        "- Peak MiB: on the device, weights and optimizer included; `-` where JAX does not tell.",
+        "- Peak MiB: on the device, weights and optimizer included; `-` where that is not told.",
+        *(f"- {sentence}" for sentence in record["skipped"]),
         *(f"- Failed: {problem}." for problem in record["problems"]),
         "",
         report.table_of(COLUMNS, record["rows"]),

@@ -9,6 +9,9 @@ from training.command.checks import no_folder
 from training.command.settings import COUNT, setting, wrong_fields
 from training.command.without_keras import method_names
 
+SYSTEMS = ("jax", "tensorflow", "transformers")
+SMALL = {"sizes": ("tiny",), "precisions": ("bfloat16",), "lengths": (16,), "steps": 2}
+SMALL |= {"tokens": 64, "vocabulary_size": 100, "product_width": 64}
 PEAK = ("operations per second, above 0, such as 312e12", lambda value: 0 < value < math.inf)
 
 
@@ -16,6 +19,10 @@ PEAK = ("operations per second, above 0, such as 312e12", lambda value: 0 < valu
 class Settings(Lists):
     """Settings of `benchmarks.gpu`."""
 
+    systems: tuple = setting(SYSTEMS, "What to run; what is not installed is skipped.")
+    small: bool = setting(
+        False, "Whether all is as small as a CPU does in a minute: this says that it runs."
+    )
     sizes: tuple = setting(("base",), f"Sizes of the model: {', '.join(SIZES)}.")
     positions: tuple = setting(POSITIONS, "Position methods; the first is the baseline.")
     precisions: tuple = setting(PRECISIONS[::-1], "Precisions.")
@@ -33,7 +40,12 @@ class Settings(Lists):
 
     def problems(self):
         """Returns a sentence for each setting that cannot be."""
-        known = {"sizes": SIZES, "positions": method_names(), "precisions": PRECISIONS}
+        known = {
+            "systems": SYSTEMS,
+            "sizes": SIZES,
+            "positions": method_names(),
+            "precisions": PRECISIONS,
+        }
         return [
             *wrong_items(self, known),
             *wrong_numbers(self, "lengths"),

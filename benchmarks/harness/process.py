@@ -24,7 +24,7 @@ class ChildError(ChildProcessError):
     """A process that ended without a result."""
 
 
-def run(module, job, tick, python=sys.executable):
+def run(module, job, tick, python=sys.executable, environment=None):
     """Runs `python -m module` on a job and waits for it.
 
     Args:
@@ -32,6 +32,7 @@ def run(module, job, tick, python=sys.executable):
         job: what to do; values that JSON knows.
         tick: function without arguments, called at each step of progress.
         python: the interpreter.
+        environment: dictionary of variables that it has besides those of this process.
 
     Returns:
         The result of the child.
@@ -41,7 +42,7 @@ def run(module, job, tick, python=sys.executable):
     """
     found = []
     with tempfile.TemporaryFile() as errors:
-        process = _started(module, job, python, subprocess.DEVNULL, errors)
+        process = _started(module, job, python, subprocess.DEVNULL, errors, environment)
         try:
             for line in process.stdout:
                 if line.startswith('{"tick"'):

@@ -1,4 +1,4 @@
-"""Hugging Face's BERT on torch, CPU. Runs in the peer's environment, without Keras."""
+"""Hugging Face's BERT on torch. Runs in the peer's environment, without Keras."""
 
 import contextlib
 import importlib.metadata
@@ -19,9 +19,11 @@ def prepare(job):
             `head`: `"masked"` computes vocabulary logits at masked tokens only, with the parts of
             `BertForMaskedLM`, `"all"` at all tokens, as that class does by itself; and `compile`:
             whether `torch.compile` compiles forward and backward pass, which takes a C++ compiler.
+            `device` is where it is trained, by default `"cpu"`.
     """
     torch.manual_seed(1)
-    model = _model(job)
+    device = job.get("device", "cpu")
+    model = _model(job).to(device)
     optimizer = torch.optim.AdamW(  # fused: the default of transformers' own trainer
         model.parameters(), lr=batches.LEARNING_RATE, weight_decay=0.01, fused=True
     )
@@ -32,7 +34,7 @@ def prepare(job):
 
     def step():
         half = job["precision"] == "bfloat16"
-        with torch.autocast("cpu", torch.bfloat16) if half else contextlib.nullcontext():
+        with torch.autocast(device, torch.bfloat16) if half else contextlib.nullcontext():
             loss = loss_of()
         optimizer.zero_grad()
         loss.backward()
@@ -82,7 +84,8 @@ def _make_state(model, optimizer):
 def _loss(model, job):
     """Returns a function without arguments: the mean loss of masked tokens."""
     arrays = batches.batch(job["vocabulary_size"], job["batch_size"], job["length"])
-    token_ids, places, labels, weights = map(torch.from_numpy, arrays)
+    tensors = (torch.from_numpy(array).to(model.device) for array in arrays)
+    token_ids, places, labels, weights = tensors
     token_ids, places, labels = token_ids.long(), places.long(), labels.long()
     mask = torch.ones_like(token_ids)
     if job["head"] == "all":

@@ -9,6 +9,24 @@ from keras_tupe.trunk.config import TrunkConfig
 from keras_tupe.trunk.inputs import check_inputs, check_positions
 from keras_tupe.trunk.trunk import Trunk
 
+# Paths of weights, and which of their axes are divided by devices of the model's and of the data's
+# axis of a mesh: heads and wide layers by the first, their other side by the second.
+_LAYOUTS = {
+    "token_embedding/embeddings": ("model", "data"),
+    "(embeddings_projection|pooled_dense)/kernel": ("data", "model"),
+    ".*(query|key|value|distance)[/_]kernel": ("data", "model", None),
+    ".*(query|key|value)/bias": ("model", None),
+    ".*/gate_kernel": ("data", "model", None),
+    ".*attention/output/kernel": ("model", None, "data"),
+    ".*/feedforward_intermediate/kernel": ("data", "model"),
+    ".*/feedforward_intermediate/bias": ("model",),
+    ".*/feedforward_output/kernel": ("model", "data"),
+    # position tables: rows (of which there is often an odd number) whole, width or heads divided
+    ".*(position_embedding|shared_positions|projection|relative)/embeddings": (None, "model"),
+    ".*(distance|query|key)_embeddings": (None, "model", None),
+    ".*/table/embeddings": (None, None, "model"),
+}
+
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
 class TupeBackbone(PresetModel, keras_hub.models.Backbone):
@@ -170,3 +188,52 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
 
     def get_config(self):
         return {**super().get_config(), **self.config.arguments_of(TupeBackbone)}
+
+    @staticmethod
+    def get_layout_map(
+        device_mesh, model_parallel_dim_name="model", data_parallel_dim_name="batch"
+    ):
+        """Returns how the weights of an encoder are divided among devices, for any method.
+
+        Heads, the feed-forward width, the vocabulary and the width of position tables are divided
+        by the model's axis of the mesh; the other side of each matrix by the data's, as in
+        KerasHub's Gemma. What is small stays whole: normalizations, segments, [CLS] vectors,
+        slopes. The heads of tasks stay whole too. Losses and gradients do not change.
+
+        Args:
+            device_mesh: a `keras.distribution.DeviceMesh`.
+            model_parallel_dim_name: its axis that divides weights. Its size must divide
+                `num_heads`, `hidden_dim`, `intermediate_dim`, `vocabulary_size`, and the number of
+                kept heads.
+            data_parallel_dim_name: its axis that divides batches. Its size must divide the widths.
+
+        Returns:
+            A `keras.distribution.LayoutMap`. Its entries can be changed: tables that all heads
+            share (`share_heads=True`) need `del layout_map[".*(distance|query|key)_embeddings"]`.
+
+        Raises:
+            ValueError: if `device_mesh` is something else, or has no axis of such a name.
+
+        Example:
+            >>> mesh = keras.distribution.DeviceMesh((1, 2), ("batch", "model"), ["cpu:0", "cpu:1"])
+            >>> layout_map = TupeBackbone.get_layout_map(mesh)
+            >>> layout_map["block_0/attention/query/kernel"].axes
+            ('batch', 'model', None)
+        """
+        if not isinstance(device_mesh, keras.distribution.DeviceMesh):
+            raise ValueError(
+                "`device_mesh` must be a `keras.distribution.DeviceMesh`. Make one with an axis "
+                f"that divides weights. Received: device_mesh={device_mesh!r}"
+            )
+        axes = {"model": model_parallel_dim_name, "data": data_parallel_dim_name, None: None}
+        for name in list(axes.values())[:2]:
+            if name not in device_mesh.axis_names:
+                raise ValueError(
+                    f"The mesh must have an axis {name!r}. Name it in `axis_names`, or say which "
+                    "axes to use by `model_parallel_dim_name` and `data_parallel_dim_name`. "
+                    f"Received: axis_names={device_mesh.axis_names}"
+                )
+        layout_map = keras.distribution.LayoutMap(device_mesh)
+        for path, layout in _LAYOUTS.items():
+            layout_map[path] = tuple(axes[axis] for axis in layout)
+        return layout_map

@@ -46,9 +46,10 @@ class Trainer:
     for rounding. A strategy's model, trainer and `compile` are made within its scope, as in Keras.
 
     Equation, for a batch in parts r (of replicas and micro-batches), losses k by the names of the
-    model's outputs, and values v (tokens, examples):
+    model's outputs, values v (tokens, examples), and weights w with a regularizer:
 
         loss_r   = sum_k loss_weight_k / count_k  sum_{v in r} weight_kv loss_kv
+                   + [r = 0] sum_w regularizer_w(w)
         gradient = sum_r d(loss_r)
         update   = optimizer(clip(gradient))
 
@@ -61,7 +62,7 @@ class Trainer:
     Differs from plain `fit` of the model: Keras clips each replica's gradient before the sum, takes
     the mean of the replicas' means, draws the same dropout mask on all replicas, does not compile
     under a strategy, and does not train on several workers. Metrics are computed in evaluation
-    only.
+    only, and its losses are without regularizers.
 
     A step whose loss or gradient is not finite changes no weight. It ends the training with
     `NonFiniteError`, or is skipped while there are at most `skip_bad_steps` of them. With a
@@ -91,7 +92,7 @@ class Trainer:
     Raises:
         ValueError: for impossible arguments, a loss that is no mean, an optimizer that was used
             before, parts made in scopes of different strategies, or a model with losses of its
-            layers (regularizers) or state that training changes (batch normalization).
+            layers' calls (`add_loss`) or state that training changes (batch normalization).
         NonFiniteError: from `fit`.
 
     Example:
@@ -151,7 +152,6 @@ class Trainer:
         """
         backend = _backend()
         backend.check_scope(self.model)
-        _refuse_layer_losses(self.model)
         if isinstance(loss, str) and loss == "auto":
             if getattr(self.model, "loss", None) is None and not self.model.compiled:
                 self.model.compile()  # tasks know their own
@@ -307,10 +307,11 @@ class Trainer:
         set_remat(self.model, self.remat)
 
         def one(data, part):
-            states = seeds_of(seeds, step, replica * self.micro_batches + part)
+            number = replica * self.micro_batches + part
+            states = seeds_of(seeds, step, number)
 
             def loss(trainable):
-                return self._part_loss(trainable, states, others, data, counts, scale)
+                return self._part_loss(trainable, states, others, data, counts, scale, number)
 
             return self._steps.value_and_gradients(loss, trainable)
 
@@ -318,7 +319,7 @@ class Trainer:
             return one(data, 0)
         return self._steps.sum_over_parts(one, data, self.micro_batches)
 
-    def _part_loss(self, trainable, seeds, others, data, counts, scale):
+    def _part_loss(self, trainable, seeds, others, data, counts, scale, number):
         """Returns a part's share of the loss of the whole batch, scaled, and unscaled."""
         inputs, targets, weights = data
         mapping = [*zip(self.model.trainable_variables, trainable, strict=True)]
@@ -328,8 +329,16 @@ class Trainer:
         with keras.StatelessScope(state_mapping=mapping, collect_losses=True) as scope:
             outputs = self._answer(inputs, targets, training=True)
         _refuse_other_state(self.model, self.seeds, scope, mapping)
-        _refuse_layer_losses(self.model, scope)
+        if scope.losses:
+            raise ValueError(
+                "The trainer knows losses of outputs and regularizers of weights: `add_loss` and "
+                "activity regularizers would be left out. Received: a model with such losses"
+            )
         loss = self.losses.mean(self.losses.sums(targets, outputs, weights), counts)
+        pairs = zip(self.model.trainable_variables, trainable, strict=True)
+        if penalties := [ops.cast(v.regularizer(x), loss.dtype) for v, x in pairs if v.regularizer]:
+            is_first = ops.cast(ops.equal(number, 0), loss.dtype)  # of all parts: they are summed
+            loss = loss + is_first * sum(penalties[1:], penalties[0])
         return (loss * ops.cast(scale, loss.dtype) if self.scales else loss), loss
 
     def outcome(self, data):
@@ -499,14 +508,6 @@ def _check_outputs(model, loss=None):
             "`model` must have one output, which the loss is of, or a dictionary of outputs with "
             "a dictionary of losses by their names. Received: one loss, and a model with "
             f"{len(outputs)} outputs"
-        )
-
-
-def _refuse_layer_losses(model, scope=None):
-    if model.losses or (scope and scope.losses):
-        raise ValueError(
-            "The trainer knows one loss, that of the outputs: regularizers and `add_loss` "
-            "would be left out. Received: a model with such losses"
         )
 
 

@@ -1,34 +1,28 @@
-"""The benchmark of an accelerator: shares, refusals, and a run on a CPU where there is JAX."""
+"""The benchmark of an accelerator: shares, what is skipped, and a small run of what is here."""
 
-import importlib.util
 import json
-import os
 import subprocess
 import sys
 
 import pytest
 
-from benchmarks.gpu import __main__ as gpu
+from benchmarks.gpu import collect
 from benchmarks.gpu.collect import add_shares
-from benchmarks.gpu.settings import Settings
+from benchmarks.gpu.settings import SYSTEMS, Settings
 from benchmarks.harness.process import ROOT
-
-TINY = ["--sizes", "tiny", "--lengths", "16", "--tokens", "64", "--vocabulary-size", "100"]
-needs_jax = pytest.mark.skipif(
-    importlib.util.find_spec("jax") is None,
-    reason="needs JAX, in an environment of tests/requirements-jax.txt",
-)
 
 
 def test_utilisation_is_of_the_peak_in_bfloat16_and_of_no_other():
     settings = Settings(sizes=("tiny",), lengths=(16,), tokens=64, vocabulary_size=100)
-    facts = {"size": "tiny", "length": 16, "batch_size": 4}
+    facts = {"system": "jax", "size": "tiny", "length": 16, "batch_size": 4}
     rows = [
         {**facts, "precision": "bfloat16", "position": "absolute", "ms": 2.0},
         {**facts, "precision": "bfloat16", "position": "tupe_r", "ms": 3.0},
         {**facts, "precision": "float32", "position": "tupe_r", "ms": 4.0},
     ]
+    rows.append({**rows[0], "system": "transformers", "ms": 5.0})
     found = {"rows": rows, "peak_flops": 1e12, "product_flops": {"bfloat16": 5e11, "float32": None}}
+    found["systems"] = ["jax", "transformers"]
     for row in rows:
         add_shares(row, settings, found)
     assert rows[0]["utilisation"] == pytest.approx(rows[0]["tflops"])
@@ -36,33 +30,29 @@ def test_utilisation_is_of_the_peak_in_bfloat16_and_of_no_other():
     assert rows[1]["ratio"] == 1.5
     assert (rows[2]["utilisation"], rows[2]["product_share"]) == (None, None)
     assert rows[2]["ratio"] is None, "the first method has no row in float32"
+    assert rows[3]["ratio"] == 2.5
 
 
-def test_the_accelerator_is_measured_on_jax_alone(monkeypatch, tmp_path):
-    monkeypatch.setenv("KERAS_BACKEND", "tensorflow")
-    with pytest.raises(SystemExit, match="Run it with KERAS_BACKEND=jax"):
-        gpu.main(["--out", str(tmp_path / "results")])
-    assert list(tmp_path.iterdir()) == []
+def test_what_is_not_installed_is_skipped_with_a_sentence(monkeypatch):
+    monkeypatch.setattr(collect.importlib.util, "find_spec", lambda name: None)
+    sentences = [collect.missing(system) for system in SYSTEMS]
+    assert sentences[0] == "Skipped: jax, since jax cannot be imported."
+    assert "transformers, since torch and transformers cannot be imported" in sentences[2]
 
 
 @pytest.mark.slow
-@needs_jax
-def test_the_benchmark_of_the_accelerator_runs_on_a_cpu(tmp_path):
-    arguments = ["--positions", "absolute,tupe_r", "--precisions", "bfloat16", "--steps", "2"]
-    command = [*arguments, *TINY, "--product-width", "64", "--out", str(tmp_path)]
-    environment = {**os.environ, "KERAS_BACKEND": "jax"}
-    subprocess.run(
-        [sys.executable, "-m", "benchmarks.gpu", *command],
-        check=True,
-        capture_output=True,
-        cwd=ROOT,
-        env=environment,
-    )
+def test_every_system_that_is_here_runs_on_a_cpu(tmp_path):
+    words = ["-m", "benchmarks.gpu", "--small", "--positions", "absolute,tupe_r", "--out", tmp_path]
+    subprocess.run([sys.executable, *words], check=True, capture_output=True, cwd=ROOT)
     record = json.loads((tmp_path / "gpu.json").read_text(encoding="utf-8"))
+    here = [system for system in SYSTEMS if not collect.missing(system)]
     assert record["problems"] == []
-    assert [row["position"] for row in record["rows"]] == ["absolute", "tupe_r"]
+    assert len(record["skipped"]) == len(SYSTEMS) - len(here)
+    assert {row["system"] for row in record["rows"]} == {*here}
     for row in record["rows"]:
         assert row["ms"] > 0
         assert 3 < row["last_loss"] < 6
         assert row["product_share"] > 0
-    assert (tmp_path / "gpu.md").read_text(encoding="utf-8").count("| tiny |") == 2
+    page = (tmp_path / "gpu.md").read_text(encoding="utf-8")
+    assert page.count("| tiny |") == len(record["rows"])
+    assert all(sentence in page for sentence in record["skipped"])

@@ -1,5 +1,7 @@
 """A small TUPE-R, the rows it trains on, and its update: the same on every route and backend."""
 
+import pathlib
+
 import keras
 import numpy as np
 
@@ -30,7 +32,8 @@ LOSS_WEIGHTS = {  # of models with several losses
 }
 
 
-KINDS = (*LOSS_WEIGHTS, "seq2seq")
+KINDS = (*LOSS_WEIGHTS, "seq2seq", "span")
+SPAN = pathlib.Path(__file__).parents[2] / "examples" / "adaptive_span.py"
 
 
 def kind_of(words):
@@ -42,10 +45,14 @@ def new_model(dropout=0.0, dtype="float32", kind=""):
     """Returns the model, the same every time, with random values in all of its weights.
 
     That of the kind `several` also says of each row which of two classes it is of; `replaced` is a
-    generator and a discriminator of replaced tokens, `seq2seq` an encoder and a decoder.
+    generator and a discriminator of replaced tokens, `seq2seq` an encoder and a decoder. The heads
+    of `span` pay for how far they look.
     """
     keras.utils.set_random_seed(3)
     sizes = {"max_sequence_length": LENGTH, "num_segments": 2}  # a table with a sparse gradient
+    if kind == "span":
+        sizes["position"] = positions.load_file(SPAN)
+        sizes["position_options"] = {"ramp": 5.0, "penalty": 0.2}
     backbone = TupeBackbone(
         VOCABULARY_SIZE, 1, HEADS, WIDTH, 14, dropout=dropout, dtype=dtype, **sizes
     )
@@ -57,7 +64,7 @@ def new_model(dropout=0.0, dtype="float32", kind=""):
     elif kind == "seq2seq":
         sizes = {"max_sequence_length": LENGTH, "dropout": dropout, "dtype": dtype}
         model = TupeSeq2SeqLM(TupeSeq2SeqBackbone(VOCABULARY_SIZE, 1, HEADS, WIDTH, 14, **sizes))
-    elif kind:
+    elif kind == "several":
         pooled = backbone(backbone.input)["pooled_output"]
         pair = keras.layers.Dense(2, dtype=dtype, name="pair_dense")(pooled)
         model = keras.Model(model.input, {"masked_lm": model.output, "pair": pair})
@@ -112,7 +119,7 @@ def rows(num_steps=NUM_STEPS, kind=""):
     most = np.where(np.arange(count) % ROWS < ROWS // 2, 1, PREDICTIONS)
     slots = random.integers(0, most + 1)[:, None]
     weights = (np.arange(PREDICTIONS) < slots).astype("float32")
-    if not kind:
+    if kind not in LOSS_WEIGHTS:
         return inputs, labels, weights
     if kind == "replaced":
         noise = np.where(weights > 0, random.random(weights.shape), -1).astype("float32")

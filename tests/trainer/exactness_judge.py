@@ -48,8 +48,10 @@ def assert_exact(found, route, references):
         np.testing.assert_allclose(several[name], value, rtol=1e-4)
 
 
-def promises_of_two_replicas(chosen="dropout or faults or float16 or short_last_batch", **changes):
-    """Runs on two replicas what one promises of masks, faults, half precision, odd batches."""
+def promises_of_two_replicas(
+    chosen="dropout or faults or float16 or whole_batch or short_last_batch", **changes
+):
+    """Runs on two replicas what one promises of masks, faults, precision, sums, odd batches."""
     environment = {**TF_ON_CPU, "TWO_REPLICAS": "1", **changes}
     files = [HERE / "test_trainer.py"]
     files += [HERE / f"test_trainer_{name}.py" for name in ("dropout", "faults", "half_precision")]

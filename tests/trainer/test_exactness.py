@@ -54,7 +54,7 @@ def test_the_whole_grid_gives_the_update_of_one_replica(tmp_path):
     seq2seq = ("plain-adamw-micro4-xla", "mirrored-adamw-noxla", "mirrored-adamw-micro4-xla")
     parts = [
         itertools.product(("plain", "onedevice", "mirrored"), optimizers, options),
-        itertools.product(("plain-adamw", "mirrored-adamw"), several, LOSS_WEIGHTS),
+        itertools.product(("plain-adamw", "mirrored-adamw"), several, (*LOSS_WEIGHTS, "span")),
         itertools.product(("plain-adamw", "mirrored-adamw-micro2-remat", *seq2seq), ["seq2seq"]),
         [("plain-sgd-remat",), ("mirrored-adamw-remat",), ("mirrored-sgd-micro4-xla-remat",)],
         [("mirrored-adamw-micro2-noxla-several",)],  # without XLA, in a loop of parts

@@ -15,7 +15,7 @@ from keras_tupe.trainer import LinearWarmupDecay, Trainer, adamw
 def test_a_step_follows_the_gradient_of_the_whole_batch(micro_batches, weighted):
     inputs, targets = linear_rows(8)
     weights = np.arange(8, dtype="float32") if weighted else None
-    model = linear_model()
+    model = linear_model(kernel_regularizer=keras.regularizers.L2(0.3))
     (kernel, bias) = model.get_weights()
     loss = keras.losses.MeanSquaredError(reduction="mean_with_sample_weight")
     trainer = compiled(
@@ -28,11 +28,12 @@ def test_a_step_follows_the_gradient_of_the_whole_batch(micro_batches, weighted)
     # the same in NumPy
     share = np.ones(8) / 8 if weights is None else weights / weights.sum()
     errors = (inputs @ kernel + bias - targets)[:, 0]
-    by_kernel = inputs.T @ (2 * share * errors)
+    by_kernel = inputs.T @ (2 * share * errors) + 0.6 * kernel[:, 0]
     by_bias = (2 * share * errors).sum()
     norm = np.sqrt((by_kernel**2).sum() + by_bias**2)
     assert norm > 1.0, "nothing is clipped"
-    np.testing.assert_allclose(logs["loss"], (share * errors**2).sum(), rtol=1e-6)
+    mean, penalty = (share * errors**2).sum(), 0.3 * (kernel**2).sum()
+    np.testing.assert_allclose(logs["loss"], mean + penalty, rtol=1e-6)
     np.testing.assert_allclose(trainer.last_step["gradient_norm"], norm, rtol=1e-6)
     new_kernel, new_bias = model.get_weights()
     np.testing.assert_allclose(new_kernel[:, 0], kernel[:, 0] - 0.125 * by_kernel / norm, rtol=1e-5)

@@ -6,7 +6,7 @@ from exactness_judge import assert_exact, promises_of_two_replicas, run_worker
 
 FLAGS = "--xla_force_host_platform_device_count=2"
 ROUTES = [
-    *(f"mirrored-{words}" for words in ("sgd", "adamw", "sgd-micro4", "adamw-micro4")),
+    *(f"mirrored-{words}" for words in ("sgd", "adamw", "sgd-micro4", "adamw-micro4-span")),
     *("plain-sgd-micro4", "plain-adamw-micro4"),
     *("mirrored-adamw-micro4-several", "mirrored-adamw-micro4-replaced"),
 ]
@@ -20,11 +20,12 @@ def environment():
 
 
 def test_every_route_gives_the_update_of_one_device(environment, tmp_path):
-    alone = ["plain-sgd", "plain-adamw", "plain-adamw-several", "plain-adamw-replaced"]
+    kinds = ("", "-several", "-replaced", "-span")
+    alone = ["plain-sgd", *(f"plain-adamw{kind}" for kind in kinds)]
     found = run_worker(tmp_path / "found.npz", *alone, *ROUTES, **environment)
     for route in ROUTES:
         assert_exact(found, route, found)
 
 
 def test_two_devices_keep_the_promises_of_one(environment):
-    promises_of_two_replicas("dropout or faults or float16", **environment)
+    promises_of_two_replicas("dropout or faults or float16 or whole_batch", **environment)
