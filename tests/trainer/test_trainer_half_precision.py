@@ -7,6 +7,7 @@ from keras import ops
 from trainer_cases import compiled, fit, linear_model, linear_rows, rows_with_a_bad_one
 
 from keras_tupe.trainer import NonFiniteError
+from keras_tupe.trainer.training_state import read_state, write_state
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
@@ -37,6 +38,18 @@ def test_the_loss_scale_doubles_after_2000_good_steps():
     fit(trainer, inputs[4:8], targets[4:8])
     assert float(trainer.counters["loss_scale"].numpy()) == 2 * scale
     assert int(trainer.counters["good_steps"].numpy()) == 0
+
+
+def test_the_count_of_good_steps_is_a_part_of_the_state():
+    """A run that goes on doubles the scale when one that was never stopped does."""
+    trainer = compiled(linear_model(dtype="mixed_float16"))
+    trainer.counters["good_steps"].assign(1999)
+    state = read_state(trainer)
+    trainer.counters["good_steps"].assign(0)
+    write_state(trainer, state)
+    scale = float(trainer.counters["loss_scale"].numpy())
+    fit(trainer, *linear_rows(4))
+    assert float(trainer.counters["loss_scale"].numpy()) == 2 * scale
 
 
 def test_a_bad_row_in_float16_is_a_bad_step_not_an_overflow():

@@ -12,6 +12,7 @@ from hf_cases import check_equal, golden_copy, values
 from keras_tupe import models
 from keras_tupe.convert import from_hf, to_hf
 from keras_tupe.convert.architectures import CONVERTERS, REQUIRED
+from keras_tupe.convert.hugging_face import read_config
 from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeSeq2SeqBackbone
 from keras_tupe.trunk.config import TrunkConfig
 
@@ -19,6 +20,7 @@ FOLDERS = {kind: f"encoders/{kind}_small" for kind in CONVERTERS}
 FOLDERS |= {"bert": "bert_absolute", "gpt2": "gpt2", "longformer": "longformer"}
 FOLDERS |= {"bart": "bart/small"}
 KINDS = sorted(CONVERTERS)
+TRAINING = ("layer_norm_epsilon", "dropout", "initializer_range")
 ALL = [pytest.param(1, marks=pytest.mark.slow), 9]  # every weight, or each ninth
 
 
@@ -55,6 +57,22 @@ def test_each_entry_once_wrong_once_missing(kind, tmp_path):
     for number, (name, (value, what)) in enumerate(converter.fixed.items()):
         other = (not value) if isinstance(value, bool) else "something else"
         refused(kind, tmp_path / f"fixed {number}", re.escape(what), config={name: other})
+
+
+# of transformers' configurations: what a file means that names neither
+EPSILONS = dict.fromkeys(KINDS, 1e-12) | {"bart": 1e-5, "deberta": 1e-7, "gpt2": 1e-5}
+DROPOUTS = dict.fromkeys(KINDS, 0.1) | {"albert": 0}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_file_leaves_out_is_the_default_of_transformers(kind):
+    config = json.loads((GOLDEN / FOLDERS[kind] / "config.json").read_text())
+    names = {entry.theirs for entry in CONVERTERS[kind].entries if entry.ours in TRAINING}
+    config = {name: value for name, value in config.items() if name not in names}
+    arguments, _, _ = read_config(CONVERTERS[kind], config, kind)
+    found = {**CONVERTERS[kind].ours, **arguments}
+    expected = (EPSILONS[kind], DROPOUTS[kind], 0.02)
+    assert tuple(found[name] for name in TRAINING) == expected
 
 
 @pytest.mark.parametrize("step", ALL)

@@ -112,6 +112,20 @@ def test_a_killed_command_goes_on_from_its_checkpoint_to_the_bit(folder, files, 
             assert ours.read_bytes() == theirs.read_bytes(), file
 
 
+def test_a_checkpoint_of_another_preset_is_not_gone_on_from(folder, files, tmp_path, monkeypatch):
+    def texts(self, sources, progress):
+        raise KeyboardInterrupt  # when all is trained, and the checkpoint is still there
+
+    given = {**files, "out": tmp_path / "out", "steps": 1, "valid_every": 1, "warmup": 0}
+    with monkeypatch.context() as stopped:
+        stopped.setattr(Writer, "texts", texts)
+        words = cases.arguments(folder / "preset", **given)
+        assert commands.run("finetune seq2seq", *words).code == 130
+    other = cases.save_preset(tmp_path / "other", initializer_range=0.1)
+    message = commands.refusal("finetune seq2seq", *cases.arguments(other, **given))
+    assert "was begun with other settings. Give it another --out. Received: preset: " in message
+
+
 @pytest.mark.slow
 def test_half_precision_micro_batches_beams_and_the_other_schedule_work(folder, files, tmp_path):
     options = {"precision": "mixed_bfloat16", "micro_batches": 2, "remat": True, "num_beams": 3}

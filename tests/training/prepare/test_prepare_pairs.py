@@ -60,6 +60,10 @@ def test_rows_and_index_equal_the_oracle(prepared, texts, part):
         number = documents[-1] + 1
         assert f"{shard.stem}.pairs.npy" in record(prepared)["sha256"]
     assert documents == numbers
+    every, examples = np.arange(len(sizes)).repeat(40), np.arange(40 * len(sizes))
+    drawn = data.PreparedRows(prepared, part).partners.chosen(every, examples, 1)
+    ours = data.Partners(np.array(sizes), np.array(documents)).chosen(every, examples, 1)
+    np.testing.assert_array_equal(drawn, ours)
     assert sizes == [len(pair_cases.segments(row)[1]) for row in wanted]
     found = record(prepared)["splits"][part]
     assert found["rows"] == len(wanted)

@@ -197,6 +197,15 @@ def test_a_method_of_ones_own_counts_by_its_content(folders, tmp_path, loaded_fi
     assert "--attention-pattern and --pattern-file name different ones" in line
 
 
+def test_a_pattern_of_ones_own_counts_by_its_content(folders, tmp_path, loaded_files):
+    path, source = tmp_path / "dilated.py", METHOD_FILE.with_name("dilated.py").read_bytes()
+    path.write_bytes(source)
+    settings = parse(Settings, [*folders, "--pattern-file", str(path)])
+    identity = settings.identity()
+    path.write_bytes(source + b"# changed\n")
+    assert settings.identity() != identity
+
+
 # Another right value of each setting. A new setting must be put here and be thought about.
 OTHER = {"size": "mini", "position": "t5", "position_options": '{"cls": "tied"}'}
 OTHER |= {"attention_pattern": "causal", "pattern_options": '{"window": 7}', "dropout": 0.2}

@@ -9,6 +9,8 @@ import pytest
 from run_cases import cells, picture
 
 from keras_tupe.data.rows.json_record import read_sealed_json, write_sealed_json
+from keras_tupe.trainer import NonFiniteError
+from training.finetune.engine import FineTuner
 from training.studies.probe.settings import Settings
 from training.studies.probe.tasks import TASKS
 
@@ -77,6 +79,21 @@ def test_a_run_by_itself_has_the_numbers_that_it_has_after_another(copied):
     assert (
         found_in(copied, 1)["found"]["scores"] == before != found_in(copied, 0)["found"]["scores"]
     )
+
+
+def test_each_seed_reads_rows_of_its_own_and_all_methods_the_same(tmp_path, monkeypatch):
+    read = {}
+
+    def fit(self, make_model, rows, recipe, folder, loss):
+        read.setdefault(recipe.seed, []).append(rows.batch(0)[0]["token_ids"])
+        raise NonFiniteError(0, 0)  # which a study takes for a result
+
+    monkeypatch.setattr(FineTuner, "fit", fit)
+    commands.done("study", *words(tmp_path / "out", "none", "tupe_r", seeds=2))
+    first, second = read[0], read[1]
+    np.testing.assert_array_equal(*first)
+    np.testing.assert_array_equal(*second)
+    assert (first[0] != second[0]).any()
 
 
 def test_a_task_that_was_changed_is_another(copied, monkeypatch):

@@ -15,6 +15,7 @@ from keras_tupe.metrics import wilson_interval
 from keras_tupe.models import share_of_zeros
 from training.studies.prune.runs import Prune
 from training.studies.prune.settings import Settings
+from training.study.folder import digest_of
 
 PAIRS = {
     ("agreement", "morphology", "subject_verb_agreement"): [
@@ -79,6 +80,21 @@ def test_heads_go_by_importance_and_the_command_goes_on(data, preset, tmp_path, 
     assert ended.code == 0
     assert "4 of 4 runs are there already" in ended.err
     assert json.loads((out / "study.json").read_text())["points"] == results["points"]
+
+
+def test_what_numbers_depend_on_makes_other_runs(tmp_path):
+    data = write_tasks(tmp_path / "glue", "sst2", train=24, dev=8)
+    given = {"preset": str(save_preset(tmp_path / "preset")), "data": str(data), "task": "sst2"}
+
+    def digests(**changes):
+        settings = Settings(**given, heads=("0.5",), out=str(tmp_path), **changes)
+        return {run.name: digest_of(run) for run in Prune(settings).plan(None)}
+
+    before = digests()
+    for changes in ({"rows": 4}, {"normalize": False}, {"epochs": 1}, {"finetune_epochs": 1}):
+        after = digests(**changes)
+        points = before.keys() - {"classifier"}
+        assert all(after[name] != before[name] for name in points), changes
 
 
 @pytest.mark.slow

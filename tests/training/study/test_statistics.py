@@ -35,6 +35,11 @@ def test_holm_counts_comparisons_that_tell_nothing_and_leaves_them():
     assert holm([]) == []
 
 
+def test_holm_never_makes_a_larger_p_value_the_smaller_one():
+    """By the steps the second of two is rejected only if the first is."""
+    assert holm([0.031, 0.03]) == [0.06, 0.06]
+
+
 def test_a_summary_is_student_s():
     generator = np.random.default_rng(0)
     numbers = {

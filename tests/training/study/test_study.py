@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -132,6 +133,17 @@ def test_a_run_that_diverges_is_a_result_without_a_score(toy, out):
         "--out", out.parent / "alone", "--seeds", 1, "--positions", "a", "--diverges", NAMES[0]
     )
     assert "# All runs diverged" in alone.out
+
+
+def test_what_comes_after_a_run_that_diverged_is_left_out(tmp_path, out):
+    path, first = pathlib.Path(write_toy(tmp_path)), "                yield first\n"
+    after = 'Run(f"{name}ed", self.test, first.place, {}, kind="after", after=(first,))'
+    path.write_text(path.read_text().replace(first, f"{first}                yield {after}\n"))
+    words = ("--positions", "a", "--diverges", NAMES[0])
+    ended = commands.run("study", path, "--out", out, *words)
+    assert ended.code == 0
+    assert f"{NAMES[0]}ed: left out, since a run that it needs failed or diverged" in ended.err
+    assert [(out / f"{name}ed").exists() for name in NAMES[:3]] == [False, True, True]
 
 
 def test_a_run_that_fails_is_told_and_the_others_go_on(toy, out):
