@@ -13,7 +13,7 @@ def can_read_text():
 
 def kept_tokenizer(kind, contents, lowercase=None):
     """Returns a tokenizer of bytes of its `file_assets`, in order, that is saved and not used."""
-    tokenizer = TupeTokenizer(kind=kind, lowercase=lowercase)
+    tokenizer = TupeTokenizer(kind=kind, lowercase=lowercase, name="tokenizer")
 
     def save_assets(folder):
         for name, content in zip(tokenizer.file_assets, contents, strict=True):

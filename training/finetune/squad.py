@@ -136,6 +136,7 @@ class Squad(Task):
                 sequence_length=self.settings.length,
                 truncate="waterfall",
                 segments=self.encoder.has_segments,
+                name="preprocessor",
             )
             saved(model, preprocessor, folder / PRESET)
         scores = squad_scores(windows.questions, predictions)

@@ -58,7 +58,9 @@ def save_preset(model, tokenizer, length, folder):
     trainable, model.backbone.trainable = model.backbone.trainable, True
     preprocessor_cls = type(model).preprocessor_cls
     names = getattr(preprocessor_cls, "length_names", ("sequence_length",))
-    model.preprocessor = preprocessor_cls(tokenizer, **dict.fromkeys(names, length))
+    # names of Keras count what this process has made, and a preset's files are what it is known by
+    lengths = dict.fromkeys(names, length)
+    model.preprocessor = preprocessor_cls(tokenizer, name="preprocessor", **lengths)
     model.save_to_preset(str(folder))
     model.backbone.trainable = trainable
 
@@ -72,7 +74,7 @@ def tokenizer_of(vocabulary):
         content = {"vocabulary": vocabulary.pieces}
     else:
         content = {"sentencepiece": vocabulary.path.read_bytes()}
-    return TupeTokenizer(**content, lowercase=vocabulary.lowercase)
+    return TupeTokenizer(**content, lowercase=vocabulary.lowercase, name="tokenizer")
 
 
 def _from_preset(settings, prepared):

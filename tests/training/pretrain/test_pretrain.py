@@ -11,6 +11,7 @@ from commands import ended, log_of
 from pretrain_cases import run, start
 
 from keras_tupe import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor, data
+from training.pretrain.model import save_preset, tokenizer_of
 
 CHANGES = {"steps": 30, "learning_rate": 5e-4}
 
@@ -120,6 +121,16 @@ def test_two_runs_are_the_same_to_the_bit(deterministic, xla, rows, tmp_path):
     assert ended(process) == 0
     ours, theirs = (cases.state(out, 24) for out in outs)
     assert any(ours[name].tobytes() != theirs[name].tobytes() for name in ours)
+
+
+def test_a_preset_is_the_same_whatever_the_process_has_made_before(preset, rows, tmp_path):
+    vocabulary = data.PreparedRows(rows, "train").vocabulary
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        save_preset(preset, tokenizer_of(vocabulary), 16, tmp_path / name)
+    for file in ("tokenizer.json", "preprocessor.json", "task.json"):
+        first, second = ((tmp_path / name / file).read_text() for name in ("first", "second"))
+        assert first == second, file
 
 
 @pytest.mark.slow
