@@ -56,6 +56,26 @@ def read_merges(path):
     return [tuple(line.split(" ")) for line in lines if line]
 
 
+def read_codes(path):
+    """Returns the pairs in a file of fastBPE's codes, first ones first.
+
+    Raises:
+        ValueError: naming the first line that is no pair.
+    """
+    pairs = []
+    for number, line in enumerate(read_lines(path, "list of codes"), 1):
+        if number == 1 and line.startswith("#version"):
+            continue
+        left, *right = line.split(" ")
+        if not left or len(right) not in (1, 2) or not right[0]:
+            raise VocabularyError(
+                "A line of codes must be two symbols and a count or nothing, with one space "
+                f"between them. Received: {os.fspath(path)!r}, line {number}: {line[:100]!r}"
+            )
+        pairs.append((left, right[0]))
+    return pairs
+
+
 def pieces_by_id(vocabulary, where=""):
     """Returns the pieces of a byte-level vocabulary, a dictionary to ids, in their order."""
     pieces = {

@@ -86,6 +86,8 @@ MAY_IMPORT_IT_TOO = {
 # Have gradients of their own, compile a function or change variables in place when Keras runs on
 # TensorFlow, make data sets on request, load SavedModels: all import it only then.
 MAY_IMPORT_IT_LATE = {
+    "benchmarks.gpu.case",
+    "benchmarks.gpu.product",
     "keras_tupe.analysis.head_importance",
     "keras_tupe.layers._dense",
     "keras_tupe.layers.attention.core",

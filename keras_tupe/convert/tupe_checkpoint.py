@@ -7,7 +7,7 @@ import re
 import numpy as np
 from keras import ops
 
-from keras_tupe._vocabulary_files import read_lines
+from keras_tupe._vocabulary_files import read_codes, read_lines
 from keras_tupe.convert import torch_file
 from keras_tupe.convert._folder import is_weights
 from keras_tupe.convert.architectures import (
@@ -192,7 +192,7 @@ def from_tupe_checkpoint(path, dictionary=None, dtype=None, codes=None):
             f"Received: codes={os.fspath(codes)!r}, dictionary=None"
         )
     tokens = None if dictionary is None else read_fairseq_dictionary(dictionary)
-    text = None if codes is None else _codes(codes)
+    text = None if codes is None else read_codes(codes)
     args, weights, others = _parts(torch_file.read(path), source)
     model, report = model_of_released_weights(args, weights, source, dtype)
     size = model.backbone.vocabulary_size
@@ -224,12 +224,6 @@ def from_tupe_checkpoint(path, dictionary=None, dtype=None, codes=None):
     why = "the state of a training, which cannot be continued here"
     dropped = {**report.dropped, **dict.fromkeys(others, why)}
     return model, dataclasses.replace(report, dropped=dropped, notes=(*report.notes, *notes))
-
-
-def _codes(path):
-    from keras_tupe.tokenizers.fast_bpe import read_codes  # needs TensorFlow
-
-    return read_codes(path)
 
 
 def model_of_released_weights(args, weights, source, dtype=None):

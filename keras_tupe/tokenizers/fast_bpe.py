@@ -7,7 +7,7 @@ import tensorflow as tf
 import tensorflow_text
 
 from keras_tupe._new_folder import write_bytes
-from keras_tupe._vocabulary_files import VocabularyError, line_file, read_lines
+from keras_tupe._vocabulary_files import line_file, read_codes, read_lines
 from keras_tupe.tokenizers._merges import Merges
 from keras_tupe.tokenizers._offsets import numpy_rows, through_normalisation
 from keras_tupe.tokenizers.abstract_tokenizer import TUPE, AbstractTokenizer
@@ -138,26 +138,6 @@ class FastBpe(AbstractTokenizer):
         # bytes that are no UTF-8 count as unknown characters
         strings = tf.strings.unicode_transcode(strings, "UTF-8", "UTF-8", errors="replace")
         return tensorflow_text.case_fold_utf8(strings) if self.lowercase else strings
-
-
-def read_codes(path):
-    """Returns the pairs in a file of codes, first ones first.
-
-    Raises:
-        ValueError: naming the first line that is no pair.
-    """
-    pairs = []
-    for number, line in enumerate(read_lines(path, "list of codes"), 1):
-        if number == 1 and line.startswith("#version"):
-            continue
-        left, *right = line.split(" ")
-        if not left or len(right) not in (1, 2) or not right[0]:
-            raise VocabularyError(
-                "A line of codes must be two symbols and a count or nothing, with one space "
-                f"between them. Received: {os.fspath(path)!r}, line {number}: {line[:100]!r}"
-            )
-        pairs.append((left, right[0]))
-    return pairs
 
 
 def _symbols(pieces, pairs):

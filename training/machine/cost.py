@@ -94,7 +94,7 @@ def step_flops(settings, length, vocabulary_size, size=None):
     The `size`, a name or a dictionary of sizes, is that of the settings by default.
     """
     sizes = {
-        **_sizes(size or settings.size),
+        **(size if isinstance(size, dict) else dataclasses.asdict(SIZES[size or settings.size])),
         "vocabulary_size": vocabulary_size,
         "embedding_dim": settings.embedding_dim,
     }

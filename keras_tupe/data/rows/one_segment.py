@@ -33,7 +33,11 @@ class OneSegment:
         return self.rule.pad_id
 
     def examples(self, token_ids, example_numbers, seed):
-        """Inputs, labels and weights of rows, as the rule's, with the segments."""
+        """Inputs, labels and weights of rows, as the rule's, with the segments.
+
+        Args:
+            token_ids, example_numbers, seed: as of `Masking.examples`.
+        """
         inputs, *others = self.rule.examples(token_ids, example_numbers, seed)
         segments = np.zeros(inputs["token_ids"].shape, "int32")
         return ({**inputs, "segment_ids": segments}, *others)
