@@ -40,7 +40,7 @@ class FastBpe(AbstractTokenizer):
     Raises:
         ValueError: if a special token is missing, a piece is there twice, or the codes are no
             pairs.
-        FileNotFoundError: if there is no file at a path.
+        FileNotFoundError: if a path names no file.
 
     Example:
         >>> pieces = ["<s>", "<pad>", "</s>", "<unk>", "lo@@", "w", "lower", "<mask>"]

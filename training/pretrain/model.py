@@ -55,14 +55,17 @@ def save_preset(model, tokenizer, length, folder):
     The preprocessor's rows have `length` tokens, of each side if it has two.
     """
     model.compile()  # else the optimizer's state would go into the preset
-    trainable, model.backbone.trainable = model.backbone.trainable, True
+    frozen = not model.backbone.trainable  # while its head was trained
+    if frozen:
+        model.backbone.trainable = True
     preprocessor_cls = type(model).preprocessor_cls
     names = getattr(preprocessor_cls, "length_names", ("sequence_length",))
     # names of Keras count what this process has made, and a preset's files are what it is known by
     lengths = dict.fromkeys(names, length)
     model.preprocessor = preprocessor_cls(tokenizer, name="preprocessor", **lengths)
     model.save_to_preset(str(folder))
-    model.backbone.trainable = trainable
+    if frozen:
+        model.backbone.trainable = False
 
 
 def tokenizer_of(vocabulary):
@@ -94,7 +97,8 @@ def _from_preset(settings, prepared):
         ) from None
     check_same_vocabulary(settings.preset, model.backbone.vocabulary_size, prepared.vocabulary)
     model = _with_dropout(model, settings.dropout)
-    model.backbone.trainable = settings.trained == "all"
+    if settings.trained == "head":
+        model.backbone.trainable = False
     return model
 
 

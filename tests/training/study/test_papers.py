@@ -368,7 +368,24 @@ def test_at_one_length_grafts_are_tested_before_they_are_trained(files, tmp_path
     found = [after(runs[name]) for name in [*first, *of_new, "absolute/seed-0/step-0/squad"]]
     assert found == [[], first[:1], first[1:], of_new[:1], first[1:], first[:1]]
     head = runs["head"]
-    assert head.shared.items() >= {"trained": "head", "steps": 20, "warmup_steps": 2}.items()
+    assert head.own.items() >= {"trained": "head", "steps": 20, "warmup_steps": 2}.items()
+
+
+def test_other_options_of_the_presets_own_method_are_a_graft_and_rows_make_another_head(
+    files, tmp_path
+):
+    preset = cases.make_preset(tmp_path / "preset")
+    rows = [pretrain_cases.make_rows(tmp_path / f"r{n}", number=n) for n in (41, 50)]
+    text = cases.graft_text().replace("steps = 300", "steps = 300\nhead_steps = 20")
+    path = cases.write(tmp_path, text)
+    heads = [graft_runs(path, preset, files, one)["head"] for one in rows]
+    assert digest_of(heads[0]) != digest_of(heads[1])
+    assert not {"strategy", "xla"} & heads[0].own.keys()
+    own = cases.make_preset(tmp_path / "own", position="qkr_4")
+    path = cases.write(tmp_path, text.replace('"absolute"', '"qkr_4"'), "own")
+    runs = graft_runs(path, own, files, rows[0])
+    assert after(runs["qkr_4/seed-0/pretrain"]) == ["head"]
+    assert after(runs["qkr_4.k=3/seed-0/pretrain"]) == ["grafted/qkr_4.k=3"]
 
 
 def test_the_preset_that_is_given_is_what_a_plan_reckons_with(tmp_path):

@@ -16,6 +16,7 @@ from training.finetune.tasks.glue import Settings as GlueSettings
 from training.finetune.tasks.squad import Settings as SquadSettings
 from training.machine.cost import CURVE_POINTS, H200, TWO_CORES, Cost, find_device, pretraining
 from training.presets.folder import preset_digest
+from training.pretrain.loop import data_facts
 from training.pretrain.settings import scaled_list, scaled_warmup
 from training.studies.ablation.runs import Ablating, Start, command, tested
 from training.studies.ablation.settings import Settings as AblationSettings
@@ -258,9 +259,7 @@ def _convert(method, paths, out):
         raise RunError(f"Received: {shlex.join(words)}")
     config = read_json_object(out / "preset" / "config.json")["config"]
     found = Variant(config["position"], config["position_options"])
-    wanted = method.resolved() | {"variant": config["position_options"].get("variant")}
-    same = {name: wanted.get(name) for name in found.options} == found.options
-    if found.position != method.position or not same:
+    if (found.position, found.options) != (method.position, method.resolved()):
         raise RunError(
             f"The checkpoint must have the method {method.label!r}; it is of another experiment. "
             f"Received: {str(paths['checkpoint'])!r}, which has {found.label!r}"
@@ -281,7 +280,11 @@ class Grafts(Start):
         self._scale, self._settings, self._preset = scale, settings, settings.preset
         self._head = None
         if scale.pretrain.head_steps:
-            run = Run(HEAD, self._train_head, {}, self._head_words(), self.own, kind=HEAD)
+            rows = (data.PreparedRows(settings.data, part) for part in ("train", "valid"))
+            words = self._head_words()
+            counting = {name: x for name, x in words.items() if name not in ("strategy", "xla")}
+            own = {**self.own, **counting, **data_facts(*rows)}
+            run = Run(HEAD, self._train_head, {}, {}, json.loads(json.dumps(own)), kind=HEAD)
             self._preset, self._head = self._written(HEAD), run
 
     def _written(self, name):
@@ -289,7 +292,7 @@ class Grafts(Start):
 
     def of(self, variant):
         """Returns the run that makes a model to start with, and its preset."""
-        if variant.position == parse(self._scale.baseline).position:
+        if variant.label == parse(self._scale.baseline).label:
             return self._head, self._preset
         name = f"{GRAFTED}/{variant.folder}"
         values = {"graft": variant.position}
