@@ -332,7 +332,8 @@ class Trainer:
         if scope.losses:
             raise ValueError(
                 "The trainer knows losses of outputs and regularizers of weights: `add_loss` and "
-                "activity regularizers would be left out. Received: a model with such losses"
+                "activity regularizers would be left out. Remove them, or use Keras's `fit`. "
+                "Received: a model with such losses"
             )
         loss = self.losses.mean(self.losses.sums(targets, outputs, weights), counts)
         pairs = zip(self.model.trainable_variables, trainable, strict=True)

@@ -118,7 +118,7 @@ def graft_text():
     text = without(TEXT, "[scales.laptop.glue]") + LENGTHS
     text = without(text, "[disagreement]", "[scales.laptop]")
     text = text.replace("seeds = 3", "seeds = 1").replace('size = "tiny"\n', "")
-    return text + '\n[scales.laptop.preset]\nsize = "tiny"\nlength = 24\nvocabulary_size = 160\n'
+    return text + '\n[scales.laptop.preset]\nsize = "tiny"\nlength = 24\n'
 
 
 def plan_of(path, **settings):

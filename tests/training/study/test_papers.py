@@ -412,7 +412,7 @@ def released_text():
     ]
     text = text.replace("differs = [", f"variants = [\n{''.join(variants)}]\ndiffers = [")
     text = text.replace("[scales.laptop", "[scales.released")
-    return f'{text}\n[scales.released.preset]\nsize = "tiny"\nlength = 40\nvocabulary_size = 97\n'
+    return f'{text}\n[scales.released.preset]\nsize = "tiny"\nlength = 40\n'
 
 
 def checkpoints(folder):

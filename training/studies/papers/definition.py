@@ -172,7 +172,7 @@ class Variant:
     """A method: how the paper calls it, and how a command line does.
 
     Attributes:
-        name, position: these.
+        name, position: how it is called, and `NAME` or `NAME:option=value`.
         checkpoint: of its published weights, a path in the folder that is given; `""` for none.
         dictionary, codes: of a TUPE checkpoint, likewise.
     """
@@ -232,7 +232,6 @@ class Preset:
 
     size: str
     length: COUNT
-    vocabulary_size: COUNT
 
     def problems(self, place):
         """Returns a sentence if there is no such size."""
