@@ -61,7 +61,7 @@ TABLES = {
         method 4                  | qkr_4:share_heads=true    | 83.63 90.53
         """,
     ),
-    "the authors' page in transformers v4.57, examples/legacy/question-answering/README.md": (
+    "Huang et al., page in transformers v4.57": (
         "F1",
         """
         Shaw                         | shaw:share_heads=true  | 89.51
@@ -120,7 +120,7 @@ TABLES = {
 KE, CHEN = "Ke et al. 2021, ICLR, Table 1", "Chen et al. 2021, an independent re-run, Table 2"
 PREPRINT = "Ke et al. 2020, preprint (arXiv v1), Table 2"
 HUANG = "Huang et al. 2020, "
-PAGE = "the authors' page in transformers v4.57, examples/legacy/question-answering/README.md"
+PAGE = "Huang et al., page in transformers v4.57"
 # Experiment -> source of each of its tables.
 EXPERIMENTS = {
     "diet-table2": {CHEN, KE, PREPRINT},
