@@ -61,8 +61,10 @@ def save_preset(model, tokenizer, length, folder):
     preprocessor_cls = type(model).preprocessor_cls
     names = getattr(preprocessor_cls, "length_names", ("sequence_length",))
     # names of Keras count what this process has made, and a preset's files are what it is known by
-    lengths = dict.fromkeys(names, length)
-    model.preprocessor = preprocessor_cls(tokenizer, name="preprocessor", **lengths)
+    options = dict.fromkeys(names, length)
+    if "segments" in preprocessor_cls.own_options:
+        options["segments"] = bool(model.backbone.num_segments)
+    model.preprocessor = preprocessor_cls(tokenizer, name="preprocessor", **options)
     model.save_to_preset(str(folder))
     if frozen:
         model.backbone.trainable = False

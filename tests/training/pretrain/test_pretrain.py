@@ -159,7 +159,7 @@ def test_a_new_head_on_an_encoder_with_segments_is_trained_alone(preset, rows, t
     options = {"preset": tmp_path / "preset", "size": None, "trained": "head"}
     run(rows, tmp_path / "run", **options, steps=3, warmup_steps=0, save_every=2, preset_steps="1")
     before, after = (
-        TupeMaskedLM.from_preset(str(folder), preprocessor=None)
+        TupeMaskedLM.from_preset(str(folder))
         for folder in (tmp_path / "preset", tmp_path / "run" / "preset")
     )
     same = {
