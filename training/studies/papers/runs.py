@@ -137,7 +137,8 @@ def ablation_words(scale, settings):
     if scale.glue is not None:
         options = _set(vars(scale.glue))
         values |= {"tasks": options.pop("tasks"), "glue": settings.glue}
-        values["glue_options"] = shlex.join(option_words({**options, **machine}))
+        tests = _tests_machine(scale, settings)
+        values["glue_options"] = shlex.join(option_words({**options, **tests}))
     return option_words(_set(values))
 
 
@@ -145,6 +146,12 @@ def machine_of(scale, settings):
     """Returns the settings of how all commands of an experiment work, a dictionary."""
     precision = settings.precision or scale.precision
     return {"precision": precision, "strategy": settings.strategy, "xla": settings.xla}
+
+
+def _tests_machine(scale, settings):
+    """Returns `machine_of` for tests: XLA would compile each width of their batches anew."""
+    xla = "off" if settings.xla == "off" else "auto"
+    return {**machine_of(scale, settings), "xla": xla}
 
 
 def _set(values):
@@ -155,7 +162,7 @@ def squad_tasks(scale, settings):
     """Returns the `Task`s of SQuAD of a scale, one for each length."""
     if scale.squad is None:
         return []
-    values = {**_set(vars(scale.squad)), **machine_of(scale, settings)}
+    values = {**_set(vars(scale.squad)), **_tests_machine(scale, settings)}
     lengths = values.pop("lengths")
     values |= {"train": settings.squad_train, "valid": settings.squad_dev}
     return [
@@ -174,7 +181,7 @@ def glue_tasks(scale, settings):
     """Returns the `Task` of GLUE of published checkpoints, a list."""
     if scale.glue is None:
         return []
-    values = {**_set(vars(scale.glue)), **machine_of(scale, settings), "data": settings.glue}
+    values = {**_set(vars(scale.glue)), **_tests_machine(scale, settings), "data": settings.glue}
     values |= {name: tuple(values[name]) for name in ("tasks", "learning_rates")}
     return [Task("glue", GlueSettings(**values), each_seed=True)]
 
