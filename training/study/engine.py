@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 import os
 import sys
 import time
@@ -41,10 +42,13 @@ def carry_out(work, name, settings, command):
             print(estimate, flush=True)
         if len(missing) < len(runs):
             _say(f"{len(runs) - len(missing)} of {len(runs)} runs are there already.")
+        end = _end(work, settings, results)
         failed, tell = [], functools.partial(_write, folder, work, settings, command)
-        while missing and not failed:
-            failed = [run.name for run in _each(missing, folder, work, tell)]
+        while missing and not failed and time.monotonic() < end:
+            failed = [run.name for run in _each(missing, folder, work, tell, end)]
             runs, missing, results = _asked(work, folder)
+        if missing and not failed:
+            _say(f"--hours {settings.hours:g} are over: {len(missing)} runs are left.")
         if not results.runs and not failed:
             raise ValueError(
                 f"There must be a finished run at least for a report. Received: {settings.out!r}"
@@ -58,6 +62,19 @@ def carry_out(work, name, settings, command):
     if wrong:
         raise ValueError("\n".join(wrong))
     return failed
+
+
+def _end(work, settings, results):
+    """Returns the time after which no run begins."""
+    if settings.hours is None:
+        return math.inf
+    least = work.least_hours()
+    if least is not None and settings.hours < least:
+        raise ValueError(
+            f"--hours must be enough for one run of each, about {least:.2g} on this machine. "
+            f"Received: {settings.hours:g}"
+        )
+    return time.monotonic() + 3600 * settings.hours - results.seconds
 
 
 def _asked(work, folder):
@@ -81,13 +98,15 @@ def _comes_after(run, names):
     return any(one.name in names or _comes_after(one, names) for one in run.after)
 
 
-def _each(todo, folder, work, tell):
-    """Does runs, reports after each where the study does, and yields those that fail."""
+def _each(todo, folder, work, tell, end):
+    """Does runs until a time, reports after each where the study does, yields those that fail."""
     bar = tqdm.tqdm(total=len(todo), unit="run", leave=False, disable=not sys.stderr.isatty())
     start, done, left = time.monotonic(), 0, sum(run.work for run in todo)
     lost = []  # failed, or without what others need
     with bar:
         for number, run in enumerate(todo, 1):
+            if time.monotonic() >= end:
+                return
             bar.set_description(run.name)
             text = ""
             if _comes_after(run, lost):
@@ -110,6 +129,9 @@ def _each(todo, folder, work, tell):
 
 def _do(run, folder, work):
     """Does one run; returns what is told of it, and whether it diverged."""
+    found = folder.take(run, work.settings.reuse)
+    if found is not None:
+        return ": taken from another study", DIVERGED in found
     start = time.monotonic()
     with folder.new(run) as (place, found):
         try:

@@ -106,7 +106,22 @@ class StudyFolder:
             shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
         yield folder, found
-        origin = {"commit": commit(), "machine": machine_kind()}
+        self._keep(run, folder, found, {"commit": commit(), "machine": machine_kind()})
+
+    def take(self, run, others):
+        """Copies an equal run of another study's folder; returns what it found, else `None`."""
+        identity, folder = identity_of(run), self.out / WORK / run.name
+        for other in (pathlib.Path(one, run.name) for one in others):
+            record = _read(other / RUN) if (other / RUN).is_file() else {}
+            if record and record["kind"] == run.kind and identity.items() <= record.items():
+                shutil.rmtree(folder, ignore_errors=True)
+                shutil.copytree(other, folder)
+                self._keep(run, folder, record["found"], record["origin"])
+                return record["found"]
+        return None
+
+    def _keep(self, run, folder, found, origin):
+        """Moves the folder of a finished run to its place."""
         record = {"format": FORMAT, **identity_of(run), "found": found, "origin": origin}
         record = {"name": run.name, "kind": run.kind, "place": run.place, **record}
         write_sealed_json(folder / RUN, record)

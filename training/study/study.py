@@ -8,8 +8,8 @@ import pathlib
 import pkgutil
 from collections.abc import Callable
 
-from training.command.checks import wrong_out
-from training.command.settings import nearest, setting
+from training.command.checks import not_there, wrong_out
+from training.command.settings import POSITIVE, nearest, setting
 
 _ROOM = "training.studies"
 _FOLDER = pathlib.Path(__file__).parents[1] / "studies"
@@ -103,10 +103,26 @@ class StudyOptions:
     plan: bool = setting(
         False, "Whether only what is to be done is told; nothing runs.", counts=False
     )
+    hours: float | None = setting(
+        None,
+        "Hours that all runs may take: no run begins after them, and the report names what is left.",
+        rule=POSITIVE,
+        counts=False,
+    )
+    reuse: tuple = setting(
+        (),
+        "Folders of other studies: a run that one of them has with equal settings is copied.",
+        counts=False,
+    )
 
     def out_problems(self):
-        """Returns a sentence if `--out` cannot be the folder of a study, which no plan needs."""
-        return [] if self.plan and self.out is None else wrong_out(self.out, "the runs")
+        """Returns a sentence for each folder that cannot be one of a study; no plan needs `--out`."""
+        found = [] if self.plan and self.out is None else wrong_out(self.out, "the runs")
+        return found + [
+            f"--reuse must name folders of studies. Received: {not_there(folder)}"
+            for folder in self.reuse
+            if not os.path.isdir(folder)
+        ]
 
 
 class Work:
@@ -144,6 +160,10 @@ class Work:
             results: the `Results` so far.
         """
         return ""
+
+    def least_hours(self):
+        """Returns the hours of one run of each that is compared, `None` if they are not known."""
+        return None
 
     def scores(self, results):
         """Returns the `Score`s that are compared, in the order of their tables; all by default."""

@@ -81,6 +81,38 @@ def test_the_same_command_does_nothing_twice_and_goes_on_where_more_is_asked(toy
     assert len(read(out)["rows"]) == 8
 
 
+def test_runs_that_another_study_has_are_not_done_again(toy, out, tmp_path):
+    toy("--seeds", "2")
+    before, other = calls(out), tmp_path / "other"
+    options = ("--out", str(other), "--reuse", str(out))
+    assert toy(*options).err.count("taken from another study") == 5
+    assert calls(out) == [*before, "a/seed-2/train", "b/seed-2/train"]
+    rows = {name: (out / name / "model").read_text() for name in before}
+    assert rows == {name: (other / name / "model").read_text() for name in before}
+    fresh = toy("--out", str(tmp_path / "fresh"))
+    assert fresh.code == 0
+    assert read(other)["rows"] == read(tmp_path / "fresh")["rows"]
+    toy("--out", str(tmp_path / "steps"), "--steps", "3", "--reuse", str(out), str(other))
+    assert calls(out)[-6:] == NAMES  # none is equal
+    gone = toy("--out", str(tmp_path / "last"), "--reuse", str(tmp_path / "gone"))
+    assert "--reuse must name folders of studies. Received: " in gone.err
+    (out / NAMES[0] / "run.json").write_text("{}")  # by hand
+    ended = toy("--out", str(tmp_path / "last"), "--reuse", str(out))
+    assert ended.code == 1
+    assert "A file of a study must be one that this version of the package wrote" in ended.said
+
+
+def test_no_run_begins_after_the_hours_and_what_is_left_is_named(toy, out):
+    toy("--seeds", "1")
+    ended = toy("--hours", "1e-9")
+    assert ended.code == 0
+    assert "--hours 1e-09 are over: 4 runs are left." in ended.err
+    assert read(out)["unfinished"] == [name for name in NAMES if "seed-0" not in name]
+    assert "--hours must be a number above 0. Received: 0" in toy("--hours", "0").err
+    assert toy("--hours", "1").code == 0
+    assert sorted(calls(out)) == NAMES
+
+
 def test_a_plan_does_nothing_and_needs_no_folder(toy, out, tmp_path):
     ended = commands.run("study", write_toy(tmp_path), "--plan", "--seeds", "1")
     assert ended.code == 0

@@ -247,11 +247,17 @@ class Papers(Work):
 
     def estimate(self, runs, todo, results):
         """Returns the plan: what it costs on the device that is found."""
+        return str(make_plan(self._definition, self.settings, self._device()))
+
+    def least_hours(self):
+        """Returns the hours of one pre-training of each method and of its tests."""
+        once = dataclasses.replace(self.settings, seeds=None if self._plan.scale.preset else 1)
+        return make_plan(self._definition, once, self._device()).cost.seconds / 3600
+
+    def _device(self):
         settings, scale = self.settings, self._plan.scale
-        device, _ = find_device(
-            settings.precision or scale.precision, settings.peak_flops, settings.utilisation
-        )
-        return str(make_plan(self._definition, settings, device))
+        precision = settings.precision or scale.precision
+        return find_device(precision, settings.peak_flops, settings.utilisation)[0]
 
     def report(self, results):
         """Returns the paper's numbers and ours."""
