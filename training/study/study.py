@@ -149,8 +149,10 @@ class Work:
         raise NotImplementedError
 
     def described(self, found):
-        """Returns a few words on what a run found, for a line."""
-        return ", ".join(f"{row['score']} {row['value']:.4g}" for row in found.get("scores", ()))
+        """Returns a few words on what a run found, for a line: its first scores, of its end."""
+        rows = [row for row in found.get("scores", ()) if "step" not in row]
+        known = [row for row in rows if row["value"] is not None][:3]
+        return ", ".join(f"{row['score']} {row['value']:.4g}" for row in known)
 
     def estimate(self, runs, todo, results):
         """Returns a text on what is to be done, printed before; `""` for none.

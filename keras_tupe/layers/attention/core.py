@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import typing
 
 import keras
@@ -226,15 +227,16 @@ def over_blocks(function, starts, blocked, whole, dtype):
     entries, others = keras.tree.flatten(blocked), keras.tree.flatten(whole)
 
     def again(start, *tensors):
-        is_known = isinstance(start, int)
+        has_gradient = ["float" in keras.backend.standardize_dtype(x.dtype) for x in tensors]
 
-        def of(*tensors):
-            at, *tensors = (start, *tensors) if is_known else tensors
-            return function(at, *keras.tree.pack_sequence_as((blocked, whole), tensors))
+        def of(*floats):
+            left = iter(floats)
+            all_of = [next(left) if x else t for x, t in zip(has_gradient, tensors, strict=True)]
+            return function(start, *keras.tree.pack_sequence_as((blocked, whole), all_of))
 
         if traced_for() is None:  # a file holds no gradients of our own
             of = keras.remat(of)
-        return of(*tensors) if is_known else of(start, *tensors)
+        return of(*itertools.compress(tensors, has_gradient))
 
     if isinstance(starts, list):
         found = []

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 
 import commands
 import experiment_cases as cases
@@ -622,7 +623,7 @@ def test_an_experiment_runs_to_its_report_and_goes_on_where_it_was(tmp_path, cap
 
 
 @pytest.mark.slow  # trains and fine-tunes in processes of their own
-def test_a_graft_runs_to_its_report_or_is_named(tmp_path, capsys):
+def test_a_graft_runs_to_its_report_however_often_it_is_killed_or_is_named(tmp_path, capsys):
     text = cases.graft_text().replace("steps = 300\nwarmup_steps = 30", "steps = 6\nhead_steps = 3")
     path = cases.write(tmp_path, text.replace("valid_batches", "warmup_steps = 2\nvalid_batches"))
     vocabulary = tmp_path / "vocabulary.txt"
@@ -644,8 +645,21 @@ def test_a_graft_runs_to_its_report_or_is_named(tmp_path, capsys):
     for ours, theirs in zip(before.backbone.weights, head.backbone.weights, strict=True):
         assert np.array_equal(ours, theirs), ours.path
     assert all(weight.trainable for weight in head.backbone.trainable_weights)
+    killed, out = tmp_path / "killed", words.index("--out") + 1
+    words[out] = str(killed)
+    for stage in ("qkr_4.k=3/seed-0/pretrain/checkpoints/step_*", "qkr_4.k=3/seed-0/squad-32/*/*"):
+        process = commands.start("study", ["papers", *words], tmp_path / "log")
+        assert commands.wait_until(lambda stage=stage: any((killed / ".work").glob(stage)), process)
+        assert commands.kill(process) == -signal.SIGKILL
+    study(words)
+    assert squad_cases.read(killed / "study.json")["ours"]["scores"]["SQuAD EM"] == scores
+    made = [path.relative_to(killed) for path in killed.rglob("predictions.json")]
+    assert len(made) == 3 * 2  # models and lengths, seeds
+    made += [path.relative_to(killed) for path in killed.rglob("preset/model.weights.h5")]
+    for name in made:
+        assert (killed / name).read_bytes() == (tmp_path / "out" / name).read_bytes(), name
     (preset / "model.weights.h5").unlink()
-    words[words.index("--out") + 1] = str(tmp_path / "other")
+    words[out] = str(tmp_path / "other")
     with pytest.raises(SystemExit) as stop:
         study(words)
     assert "Some runs failed" in stop.value.code

@@ -175,11 +175,6 @@ class Ablating(Work):
             shutil.copyfile(variant.file, folder / "method.py")
         return found_by(folder, variant.label)
 
-    def described(self, found):
-        """Returns the scores of a run, for a line."""
-        rows = [row for row in found.get("scores", ()) if row["value"] is not None]
-        return ", ".join(f"{row['score']} {row['value']:.4g}" for row in rows[:2])
-
     def estimate(self, runs, todo, results):
         """Returns what is about to be done, and for objectives what a run costs."""
         if not runs:
