@@ -628,7 +628,11 @@ def test_a_graft_runs_to_its_report_however_often_it_is_killed_or_is_named(tmp_p
     path = cases.write(tmp_path, text.replace("valid_batches", "warmup_steps = 2\nvalid_batches"))
     vocabulary = tmp_path / "vocabulary.txt"
     vocabulary.write_text("\n".join(squad_cases.WORDS) + "\n")
-    rows = pretrain_cases.make_rows(tmp_path / "data", more=("--vocabulary", str(vocabulary)))
+    words = np.random.default_rng(0).choice(squad_cases.WORDS[5:], (40, 30))
+    source = tmp_path / "corpus.txt"  # of words that the preset knows: [UNK] is not masked
+    source.write_text("\n\n".join(f"{' '.join(row)}." for row in words))
+    options = ("--length", "16", "--valid", "0.2", "--vocabulary", str(vocabulary))
+    rows = prepare_cases.run(tmp_path / "rows", source, options=options)
     preset = squad_cases.save_preset(tmp_path / "preset", "absolute")
     words = [str(path), "--preset", str(preset), "--data", str(rows)]
     words += ["--out", str(tmp_path / "out"), *squad_words(tmp_path)]
@@ -646,6 +650,7 @@ def test_a_graft_runs_to_its_report_however_often_it_is_killed_or_is_named(tmp_p
         assert np.array_equal(ours, theirs), ours.path
     assert all(weight.trainable for weight in head.backbone.trainable_weights)
     killed, out = tmp_path / "killed", words.index("--out") + 1
+    trained = "qkr_4.k=3/seed-0/pretrain/preset"
     words[out] = str(killed)
     for stage in ("qkr_4.k=3/seed-0/pretrain/checkpoints/step_*", "qkr_4.k=3/seed-0/squad-32/*/*"):
         process = commands.start("study", ["papers", *words], tmp_path / "log")
@@ -655,9 +660,18 @@ def test_a_graft_runs_to_its_report_however_often_it_is_killed_or_is_named(tmp_p
     assert squad_cases.read(killed / "study.json")["ours"]["scores"]["SQuAD EM"] == scores
     made = [path.relative_to(killed) for path in killed.rglob("predictions.json")]
     assert len(made) == 3 * 2  # models and lengths, seeds
-    made += [path.relative_to(killed) for path in killed.rglob("preset/model.weights.h5")]
     for name in made:
         assert (killed / name).read_bytes() == (tmp_path / "out" / name).read_bytes(), name
+    ours, theirs = (
+        keras_tupe.TupeMaskedLM.from_preset(str(tmp_path / one / trained), preprocessor=None)
+        for one in ("killed", "out")
+    )
+    for one, other in zip(ours.weights, theirs.weights, strict=True):
+        assert np.array_equal(one, other), one.path
+    grafted = keras_tupe.TupeMaskedLM.from_preset(
+        str(tmp_path / "out/grafted/qkr_4.k=3/preset"), preprocessor=None
+    )
+    assert not np.array_equal(theirs.weights[0], grafted.weights[0])  # it did learn
     (preset / "model.weights.h5").unlink()
     words[out] = str(tmp_path / "other")
     with pytest.raises(SystemExit) as stop:
