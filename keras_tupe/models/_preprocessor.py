@@ -12,6 +12,7 @@ class TupePreprocessor(PresetClass):
     backbone_cls = TupeBackbone
     tokenizer_cls = TupeTokenizer
     own_options = ()  # arguments that KerasHub's class does not keep
+    has_plain_rows = False  # whether a row is ids and masks alone, and padding means nothing
 
     def __init__(self, **given):
         lengths = {n: x for n, x in given.items() if n.endswith("sequence_length")}

@@ -50,6 +50,7 @@ class TupeTextClassifierPreprocessor(TupePreprocessor, keras_hub.models.TextClas
     """
 
     own_options = ("segments", "add_start_token")
+    has_plain_rows = True
 
     def __init__(
         self,

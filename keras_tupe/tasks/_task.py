@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import inspect
 import re
 
@@ -13,6 +14,7 @@ from keras_tupe._registry import Registry
 from keras_tupe.models.presets import PresetModel
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
+from keras_tupe.tasks import _by_length as by_length
 from keras_tupe.trunk.inputs import check_inputs, check_range, check_token_ids
 
 _ROWS = 32  # that are asked at once
@@ -238,6 +240,8 @@ class TupeTask(PresetModel):
 
     def _served(self, rows):
         """Returns what is `served` for all rows of a dictionary of inputs, some at a time."""
+        if by_length.has_answers_of_rows(self) and "padding_mask" in rows:
+            return _arrays(self.served(self.ask_rows(rows)))
         found = []
         for first in range(0, len(next(iter(rows.values()))), _ROWS):
             x = {name: ops.convert_to_tensor(x[first : first + _ROWS]) for name, x in rows.items()}
@@ -299,17 +303,30 @@ class TupeTask(PresetModel):
     # Arrays are checked before anything is computed; what comes from a data set, when TensorFlow
     # stops over it
 
-    def fit(self, x=None, y=None, *args, **kwargs):
-        with self.clear_errors((x, y), kwargs.get("validation_data")):
-            return super().fit(x, y, *args, **kwargs)
+    def fit(
+        self, x=None, y=None, batch_size=None, sample_weight=None, validation_data=None, **kwargs
+    ):
+        """As Keras's; batches of strings are of like length, see `by_length.fit`."""
+        given = (x, y, batch_size, sample_weight, validation_data)
+        with self.clear_errors((x, y), validation_data):
+            return by_length.fit(self, *given, kwargs, super().fit)
 
-    def evaluate(self, x=None, y=None, *args, **kwargs):
+    def evaluate(self, x=None, y=None, batch_size=None, sample_weight=None, **kwargs):
+        """As Keras's; batches of strings are of like length."""
+        given = (x, y, batch_size, sample_weight)
         with self.clear_errors((x, y)):
-            return super().evaluate(x, y, *args, **kwargs)
+            return by_length.evaluate(self, *given, kwargs, super().evaluate)
 
-    def predict(self, x, *args, **kwargs):
+    def predict(self, x=None, batch_size=None, **kwargs):
+        """As Keras's; batches of strings are of like length, and the answers in their order."""
         with self.clear_errors((x,)):
-            return super().predict(x, *args, **kwargs)
+            return by_length.predict(self, x, batch_size, kwargs, super().predict)
+
+    def ask_rows(self, rows, batch_size=None, tell=None):
+        """Returns the outputs for arrays `(rows, length)` by the names of inputs, see `predict`."""
+        least = self.backbone.pattern_options.get("num_global", 0)  # tokens that a pattern needs
+        ask = functools.partial(keras.Model.predict_on_batch, self)
+        return by_length.asked_by_length(ask, rows, batch_size, least, tell)
 
     def train_on_batch(self, x, y=None, sample_weight=None, **kwargs):
         """As Keras's; `y` and `sample_weight` may be dictionaries, as `x` is; `kwargs` are its."""

@@ -10,15 +10,14 @@ from keras import ops
 from keras_tupe import check
 from keras_tupe.layers._checks import check_positive_integers, concrete
 from keras_tupe.layers._parts import Configured, at_least_float32
-from keras_tupe.tasks._task import TupeTask, compiled_method
+from keras_tupe.tasks._by_length import rows_in_parts
+from keras_tupe.tasks._task import TupeTask
 from keras_tupe.trunk.config import FLAG, checked, setting
 from keras_tupe.trunk.inputs import check_inputs, check_range
 
 POOLINGS = ("mean", "cls", "max")
 _BELOW_ALL = -1e9  # of padding, for the maximum; below every real hidden state, and finite
 _SMALLEST_NORM = 1e-12
-_COLUMNS = 8  # widths of batches are multiples of it: few widths are few compilations
-_TEXTS = 1024  # that are tokenized at once
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -98,7 +97,6 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
         ("Raise an exception if the argument is not valid.",),
         ("Wait until the thread has finished.",),
     )
-    _embed_function = None
 
     def head_layers(self, backbone, pooling="mean", normalize=True):
         return {
@@ -120,7 +118,7 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
             _check_tokens(values)
         return found
 
-    def embed(self, inputs, batch_size=32):
+    def embed(self, inputs, batch_size=None):
         """Returns vectors of texts, an array `(batch, hidden_dim)`; of one string `(hidden_dim,)`.
 
         Texts longer than the preprocessor's rows are cut at the end; one without a token is a
@@ -129,26 +127,27 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
         Args:
             inputs: string, or batch of strings; or a dictionary of the inputs, integers
                 `(batch, length)`.
-            batch_size: how many texts the model gets at once.
+            batch_size: how many texts the model gets at once; by default as many as have 2,048
+                tokens together.
         """
-        check_positive_integers(batch_size=batch_size)
+        check_positive_integers(batch_size=1 if batch_size is None else batch_size)
         if isinstance(inputs, dict):
             names = [tensor.name for tensor in self.inputs]
             check_inputs(inputs, names)
             rows = {name: ops.convert_to_numpy(inputs[name]) for name in names}
             check_range("token_ids", rows["token_ids"], self.backbone.vocabulary_size)
             _check_tokens(rows["padding_mask"])
-            return self._embedded(rows, batch_size)
+            return self.ask_rows(rows, batch_size)
         texts = [inputs] if isinstance(inputs, str) else _listed(inputs)
-        vectors = [self._empty(0)]
-        for first in range(0, len(texts), _TEXTS):
+        vectors, count = [self._empty(0)], 0
+        if texts:
             self._check_takes_text()
-            some = texts[first : first + _TEXTS]
-            rows = {n: ops.convert_to_numpy(x) for n, x in self.preprocessor(some).items()}
+        for rows in rows_in_parts(self.preprocessor, texts):
             frame = 1 + self.preprocessor.add_start_token
             for number in np.flatnonzero(rows["padding_mask"].sum(axis=1) <= frame)[:1]:
-                _refuse_empty(number + first, some[number])
-            vectors.append(self._embedded(rows, batch_size))
+                _refuse_empty(number + count, texts[number + count])
+            vectors.append(self.ask_rows(rows, batch_size))
+            count += len(rows["padding_mask"])
         vectors = np.concatenate(vectors)
         return vectors[0] if isinstance(inputs, str) else vectors
 
@@ -174,24 +173,6 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
     def _empty(self, count):
         dtype = at_least_float32(self.backbone.compute_dtype)
         return np.empty((count, self.backbone.hidden_dim), dtype)
-
-    def _embedded(self, rows, batch_size):
-        """Returns the vectors of rows of ids: arrays `(batch, length)` -> `(batch, hidden_dim)`."""
-        if self._embed_function is None:
-            self._embed_function = compiled_method(self, lambda rows: self(rows, training=False))
-        mask = rows["padding_mask"].astype(bool)
-        length = mask.shape[1]
-        ends = length - mask[:, ::-1].argmax(axis=1)  # behind the last real token of each row
-        order = np.argsort(ends, kind="stable")
-        vectors = self._empty(len(mask))
-        for first in range(0, len(mask), batch_size):
-            chosen = order[first : first + batch_size]
-            # a pattern with global tokens needs as many
-            width = max(int(ends[chosen].max()), self.backbone.pattern_options.get("num_global", 0))
-            width = min(-(-width // _COLUMNS) * _COLUMNS, length)
-            batch = {name: value[chosen, :width].astype("int32") for name, value in rows.items()}
-            vectors[chosen] = ops.convert_to_numpy(self._embed_function(batch))
-        return vectors
 
     def _check_arrays(self, x, y=None, loss=None):
         super()._check_arrays(x, y, loss)
