@@ -96,6 +96,7 @@ MAY_IMPORT_IT_LATE = {
     "keras_tupe.layers.token_embedding",
     "keras_tupe.layers._parts",
     "keras_tupe.data.rows.tf_dataset",
+    "keras_tupe.tasks._by_length",
     "keras_tupe.models.saved_encoder",
     "keras_tupe.tasks._task",
     "keras_tupe.layers._token_losses",

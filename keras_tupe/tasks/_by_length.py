@@ -6,8 +6,6 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.data.rows.padded import Padded
-
 TOKENS = 2048  # of a batch, where no number of rows is asked for
 _PADDED = ("token_ids", "padding_mask", "segment_ids")  # inputs whose ends can be cut off
 _TEXTS = 1024  # that are tokenized at once
@@ -133,6 +131,8 @@ class TextBatches:
     """
 
     def __init__(self, preprocessor, x, y=None, sample_weight=None, *, batch_size=32, seed=None):
+        from keras_tupe.data.rows.padded import Padded
+
         inputs = {}
         for part in rows_in_parts(preprocessor, x):
             ends = ends_of(part.pop("padding_mask"))
@@ -199,7 +199,7 @@ def predict(model, x, batch_size, options, otherwise):
     count = len(x[0]) if isinstance(x, tuple) else len(x)
     bar = keras.utils.Progbar(count, verbose=int(verbose in (1, "auto")), unit_name="text")
     found = [
-        model.ask_rows(rows, batch_size, bar.add) for rows in rows_in_parts(model.preprocessor, x)
+        model._ask_rows(rows, batch_size, bar.add) for rows in rows_in_parts(model.preprocessor, x)
     ]
     return keras.tree.map_structure(lambda *parts: np.concatenate(parts), *found)
 

@@ -241,7 +241,7 @@ class TupeTask(PresetModel):
     def _served(self, rows):
         """Returns what is `served` for all rows of a dictionary of inputs, some at a time."""
         if by_length.has_answers_of_rows(self) and "padding_mask" in rows:
-            return _arrays(self.served(self.ask_rows(rows)))
+            return _arrays(self.served(self._ask_rows(rows)))
         found = []
         for first in range(0, len(next(iter(rows.values()))), _ROWS):
             x = {name: ops.convert_to_tensor(x[first : first + _ROWS]) for name, x in rows.items()}
@@ -306,23 +306,35 @@ class TupeTask(PresetModel):
     def fit(
         self, x=None, y=None, batch_size=None, sample_weight=None, validation_data=None, **kwargs
     ):
-        """As Keras's; batches of strings are of like length, see `by_length.fit`."""
+        """As Keras's; strings `x`, and of `validation_data`, come in batches of like length.
+
+        Then `batch_size` texts at random, each once in an epoch, with their `y` and
+        `sample_weight`. The order is by Keras's seed and the number of the epoch. `kwargs` are
+        Keras's; with `shuffle=False` or a number of steps, rows are padded to the full length.
+        """
         given = (x, y, batch_size, sample_weight, validation_data)
         with self.clear_errors((x, y), validation_data):
             return by_length.fit(self, *given, kwargs, super().fit)
 
     def evaluate(self, x=None, y=None, batch_size=None, sample_weight=None, **kwargs):
-        """As Keras's; batches of strings are of like length."""
+        """As Keras's; `batch_size` strings of `x`, of like length, with `y` and `sample_weight`.
+
+        `kwargs` are Keras's.
+        """
         given = (x, y, batch_size, sample_weight)
         with self.clear_errors((x, y)):
             return by_length.evaluate(self, *given, kwargs, super().evaluate)
 
     def predict(self, x=None, batch_size=None, **kwargs):
-        """As Keras's; batches of strings are of like length, and the answers in their order."""
+        """As Keras's; strings `x` come in batches of like length, and are answered in their order.
+
+        A batch has `batch_size` texts, by default as many as have 2,048 tokens. `kwargs` are
+        Keras's.
+        """
         with self.clear_errors((x,)):
             return by_length.predict(self, x, batch_size, kwargs, super().predict)
 
-    def ask_rows(self, rows, batch_size=None, tell=None):
+    def _ask_rows(self, rows, batch_size=None, tell=None):
         """Returns the outputs for arrays `(rows, length)` by the names of inputs, see `predict`."""
         least = self.backbone.pattern_options.get("num_global", 0)  # tokens that a pattern needs
         ask = functools.partial(keras.Model.predict_on_batch, self)

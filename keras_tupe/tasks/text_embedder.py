@@ -137,7 +137,7 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
             rows = {name: ops.convert_to_numpy(inputs[name]) for name in names}
             check_range("token_ids", rows["token_ids"], self.backbone.vocabulary_size)
             _check_tokens(rows["padding_mask"])
-            return self.ask_rows(rows, batch_size)
+            return self._ask_rows(rows, batch_size)
         texts = [inputs] if isinstance(inputs, str) else _listed(inputs)
         vectors, count = [self._empty(0)], 0
         if texts:
@@ -146,7 +146,7 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
             frame = 1 + self.preprocessor.add_start_token
             for number in np.flatnonzero(rows["padding_mask"].sum(axis=1) <= frame)[:1]:
                 _refuse_empty(number + count, texts[number + count])
-            vectors.append(self.ask_rows(rows, batch_size))
+            vectors.append(self._ask_rows(rows, batch_size))
             count += len(rows["padding_mask"])
         vectors = np.concatenate(vectors)
         return vectors[0] if isinstance(inputs, str) else vectors
