@@ -88,7 +88,8 @@ def train(training, plan, stop, saver, progress, log, step, valid_batches=None, 
     """Trains to the last step of a run; returns whether it came there, and the steps done.
 
     It writes the log, tests, saves, and ends when it is asked to. What a kill left out after the
-    first step, a held-out loss and `work`, is done before all.
+    first step, a held-out loss and `work`, is done before all; a preset is tested before its first
+    step too.
 
     Args:
         training: the `Training`.
@@ -132,8 +133,11 @@ def train(training, plan, stop, saver, progress, log, step, valid_batches=None, 
     loop.after(validate, plan.valid_every)
     if work is not None:
         loop.after(lambda: work(loop.step), at=at)
+    # what a model can do that has been trained before
+    is_start = step == 0 < plan.valid_every and getattr(plan, "preset", None) is not None
+    is_due = is_start or loop.is_due(plan.valid_every)
     # the chief knows what is there, and all take part
-    if agreed(machine, bool(log) and step not in log.valid_steps and loop.is_due(plan.valid_every)):
+    if agreed(machine, bool(log) and step not in log.valid_steps and is_due):
         validate()
     if loop.is_due(at=at):
         work(step)

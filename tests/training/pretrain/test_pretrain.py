@@ -144,6 +144,10 @@ def test_a_preset_is_trained_further(done, rows, tmp_path):
     last = float(cases.table(done[0] / "log.csv", "loss")[-1][0])
     assert abs(first - last) < 0.5 < np.log(160) - first
     assert cases.steps(out) == [4]
+    before, at_end = cases.table(out / "valid.csv", "step", "valid_loss")
+    assert (before[0], at_end[0]) == ("0", "4")
+    known = cases.table(done[0] / "valid.csv", "valid_loss")[-1][0]
+    assert float(before[1]) == pytest.approx(float(known), abs=1e-4)
     assert "A preset brings its own size" in cases.failure(rows, out, **{**options, "size": "mini"})
     with (preset / "config.json").open("a") as file:
         file.write("\n")
