@@ -105,7 +105,7 @@ class StudyOptions:
     )
     hours: float | None = setting(
         None,
-        "Hours that all runs may take: no run begins after them, and the report names what is left.",
+        "Hours of all runs together: none begins after them, and the report names what is left.",
         rule=POSITIVE,
         counts=False,
     )
@@ -116,7 +116,7 @@ class StudyOptions:
     )
 
     def out_problems(self):
-        """Returns a sentence for each folder that cannot be one of a study; no plan needs `--out`."""
+        """Returns a sentence for each folder that cannot be of a study; no plan needs `--out`."""
         found = [] if self.plan and self.out is None else wrong_out(self.out, "the runs")
         return found + [
             f"--reuse must name folders of studies. Received: {not_there(folder)}"
