@@ -32,6 +32,7 @@ from training.studies.papers.runs import Papers, ablation_words, make_plan, nomi
 from training.studies.papers.runs import squad_tasks as tasks_of
 from training.studies.papers.settings import RELEASED as RELEASED_FILES
 from training.studies.papers.settings import Settings
+from training.study import engine
 from training.study.__main__ import main
 from training.study.folder import StudyFolder, digest_of
 from training.study.report import plain
@@ -279,6 +280,17 @@ def test_slow_methods_take_longer_for_the_same_operations():
     assert slow.seconds / fast.seconds == pytest.approx(slower("qkr_3", 512)) == 3.28
     assert slower("qkr_3", 320) == pytest.approx((1.83 + 3.28) / 2)
     assert (slower("qkr_3", 64), slower("qkr_3", 704)) == (1.83, 3.28)
+
+
+def test_a_budget_must_be_enough_for_one_run_of_each_method():
+    settings = Settings(name="tupe-table1", peak_flops=1e11)
+    work = Papers(settings)
+    least = work.least_hours()
+    all_of_it = make_plan(find("tupe-table1"), settings, work._device()).cost.seconds / 3600
+    assert least == pytest.approx(all_of_it / 3)  # of three seeds
+    with pytest.raises(ValueError, match=f"one run of each, about {least:.2g} on this machine"):
+        engine._end(work, dataclasses.replace(settings, hours=0.9 * least), Results([]))
+    assert engine._end(work, dataclasses.replace(settings, hours=1.1 * least), Results([])) > 0
 
 
 def test_glue_costs_every_rate_and_seed_of_every_task():
