@@ -31,12 +31,15 @@ _OPTIONS = ("dictionary", "codes", "num_global", "pair_head")
 
 def convert_checkpoint(settings):
     """Converts a checkpoint; returns the reports. If it cannot be done, nothing is written."""
+    import keras
+
     from keras_tupe import convert
     from keras_tupe._new_folder import new_folder
     from training.command.folder_lock import FolderLock
     from training.presets.folder import check_preset_space
 
     options = {name: getattr(settings, name) for name in _OPTIONS}
+    keras.utils.set_random_seed(settings.seed)  # of weights that are new
     with FolderLock(settings.out, beside=True):
         model, report = convert.load(settings.source, **options)
         reports = [report] if report else []  # there is none on a preset of ours

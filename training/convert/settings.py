@@ -27,6 +27,7 @@ class Settings:
     graft_length: int | None = setting(
         None, "Tokens that the method's tables provide for. Default: those of SOURCE.", rule=COUNT
     )
+    seed: int = setting(0, "Seed of weights that are new.", rule=COUNT_OR_ZERO)
     position_file: str | None = setting(None, "Python file that defines a positional method.")
     num_global: int | None = setting(
         None,

@@ -108,6 +108,13 @@ def test_a_graft_is_reported_and_written(preset, tmp_path):
     backbone = TupeBackbone.from_preset(str(out))
     assert (backbone.position, backbone.position_options["k"]) == ("shaw", 4)
     assert backbone.max_sequence_length == 40
+    tables = [backbone.get_layer("block_0").weights]
+    for name, seed in (("again", []), ("other", ["--seed", "1"])):
+        commands.done("convert", preset, "--out", tmp_path / name, *options, *seed)
+        tables.append(TupeBackbone.from_preset(str(tmp_path / name)).get_layer("block_0").weights)
+    for first, again in zip(*tables[:2], strict=True):
+        assert np.array_equal(first, again), first.path
+    assert not all(map(np.array_equal, tables[0], tables[2]))
 
 
 @pytest.mark.parametrize(
