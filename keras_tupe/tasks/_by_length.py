@@ -193,7 +193,7 @@ class TextBatches:
 
 def predict(model, x, batch_size, options, otherwise):
     """Returns what a model says of `x`."""
-    verbose = {**options}.pop("verbose", "auto")
+    verbose = options.get("verbose", "auto")
     if options.keys() - {"verbose"} or not takes(model, x):
         return otherwise(x, batch_size=batch_size, **options)
     count = len(x[0]) if isinstance(x, tuple) else len(x)

@@ -14,7 +14,7 @@ from keras_tupe.data import write_json
 from keras_tupe.trainer import NonFiniteError
 from training.command.report import duration, replaced_picture, replaced_text
 from training.study import report
-from training.study.folder import FORMAT, STUDY, StudyFolder
+from training.study.folder import FORMAT, REUSED, STUDY, StudyFolder
 from training.study.results import DIVERGED, Results
 from training.study.study import Report, RunError
 
@@ -68,13 +68,14 @@ def _end(work, settings, results):
     """Returns the time after which no run begins."""
     if settings.hours is None:
         return math.inf
-    least = work.least_hours()
+    least = None if settings.reuse else work.least_hours()
     if least is not None and settings.hours < least:
         raise ValueError(
             f"--hours must be enough for one run of each, about {least:.2g} on this machine. "
             f"Received: {settings.hours:g}"
         )
-    return time.monotonic() + 3600 * settings.hours - results.seconds
+    spent = sum(run.found["seconds"] for run in results.runs if REUSED not in run.origin)
+    return time.monotonic() + 3600 * settings.hours - spent
 
 
 def _asked(work, folder):

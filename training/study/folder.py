@@ -17,6 +17,7 @@ from training.machine.kind import machine_kind
 from training.study.results import Finished, Results
 
 STUDY, RUN, WORK = "study.json", "run.json", ".work"
+REUSED = "reused"  # of where a run is from: another study did it
 FORMAT = 1  # of both files
 
 
@@ -116,7 +117,7 @@ class StudyFolder:
             if record and record["kind"] == run.kind and identity.items() <= record.items():
                 shutil.rmtree(folder, ignore_errors=True)
                 shutil.copytree(other, folder)
-                self._keep(run, folder, record["found"], record["origin"])
+                self._keep(run, folder, record["found"], {**record["origin"], REUSED: True})
                 return record["found"]
         return None
 

@@ -87,6 +87,9 @@ def test_runs_that_another_study_has_are_not_done_again(toy, out, tmp_path):
     options = ("--out", str(other), "--reuse", str(out))
     assert toy(*options).err.count("taken from another study") == 5
     assert calls(out) == [*before, "a/seed-2/train", "b/seed-2/train"]
+    for path in other.rglob("run.json"):  # what others did is not on this budget
+        origin = json.loads(path.read_text())["origin"]
+        assert origin.get("reused", False) == ("seed-2" not in str(path))
     rows = {name: (out / name / "model").read_text() for name in before}
     assert rows == {name: (other / name / "model").read_text() for name in before}
     fresh = toy("--out", str(tmp_path / "fresh"))
