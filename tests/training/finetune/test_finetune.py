@@ -72,7 +72,7 @@ def write_pairs(folder, seed=0):
 
 # of all tasks: preset and rows count by their content
 NO_MATTER = {"preset", "out", "plan", "position_file", "limit", "seeds"}
-NO_MATTER |= {"strategy", "xla", "remat", "deterministic"}
+NO_MATTER |= {"strategy", "xla", "remat", "deterministic", "hours", "reuse"}
 CASES = {
     "glue": Case(
         write_glue,
