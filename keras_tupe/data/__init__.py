@@ -58,6 +58,7 @@ from keras_tupe.data.tasks.squad import (
     squad_predictions,
     squad_windows,
 )
+from keras_tupe.data.tasks.tables import Mistakes, Table
 from keras_tupe.data.tasks.word_order import WordOrderPairs, WordOrderRows, word_order_pairs
 
 __all__ = [
@@ -71,6 +72,7 @@ __all__ = [
     "GlueTask",
     "MaskedPairs",
     "Masking",
+    "Mistakes",
     "NextTokens",
     "OneSegment",
     "PackedRows",
@@ -83,6 +85,7 @@ __all__ = [
     "Source",
     "SquadQuestion",
     "SquadWindows",
+    "Table",
     "WordCounts",
     "WordOrderPairs",
     "WordOrderRows",

@@ -1,10 +1,10 @@
 """Scores of predictions, and how far to trust them.
 
-NumPy float64, for every Keras backend. Classes: `accuracy`, `f1`, `matthews`; numbers: `pearson`,
-`spearman`; answers to questions: `squad_scores`. Intervals: `wilson_interval` of a share,
-`bootstrap_interval` of any score of rows, `mean_interval` of a few runs, `paired_difference` of two
-methods run with equal seeds. None of this is imported by `import keras_tupe`, and SciPy only when
-it is used. What are no rows of finite real numbers ends in a `TypeError` or `ValueError`.
+NumPy float64, for every Keras backend. Classes: `accuracy`, `f1`, `macro_f1`, `matthews`; numbers:
+`pearson`, `spearman`, `r2`; answers to questions: `squad_scores`. Intervals: `wilson_interval` of a
+share, `bootstrap_interval` of any score of rows, `mean_interval` of a few runs, `paired_difference`
+of two methods run with equal seeds. None of this is imported by `import keras_tupe`, and SciPy only
+when it is used. What is not rows of finite real numbers ends in a `TypeError` or `ValueError`.
 
 What someone scores who always says the same thing, to compare with:
 
@@ -23,7 +23,7 @@ from keras_tupe.metrics.intervals import (
     paired_difference,
     wilson_interval,
 )
-from keras_tupe.metrics.scores import accuracy, f1, matthews, pearson, spearman
+from keras_tupe.metrics.scores import accuracy, f1, macro_f1, matthews, pearson, r2, spearman
 from keras_tupe.metrics.squad import SquadScores, normalize_answer, squad_scores
 
 __all__ = [
@@ -32,11 +32,13 @@ __all__ = [
     "accuracy",
     "bootstrap_interval",
     "f1",
+    "macro_f1",
     "matthews",
     "mean_interval",
     "normalize_answer",
     "paired_difference",
     "pearson",
+    "r2",
     "spearman",
     "squad_scores",
     "wilson_interval",

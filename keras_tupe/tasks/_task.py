@@ -208,6 +208,10 @@ class TupeTask(PresetModel):
         """Returns of each row what is compared with its label, a list; `answers` are of `ask`."""
         raise NotImplementedError(f"`{type(self).__name__}` has `scores`, and no `predictions`.")
 
+    def told(self, answers):
+        """Returns what `answers`, of `ask`, are in a table: name of a column -> list of cells."""
+        return {name: np.asarray(value).tolist() for name, value in answers.items()}
+
     @classmethod
     def scored(cls, labels, predictions):
         """Returns the scores of `predictions`, a dictionary in the order of `scores`.
@@ -277,7 +281,8 @@ class TupeTask(PresetModel):
 
     def compile(self, optimizer="auto", loss="auto", *, weighted_metrics="auto", **kwargs):
         if isinstance(optimizer, str) and optimizer == "auto":
-            optimizer = keras.optimizers.Adam(self.learning_rate)
+            # its name stands in files, and must not count what this process has made
+            optimizer = keras.optimizers.Adam(self.learning_rate, name="adam")
         if isinstance(loss, str) and loss == "auto":
             loss = self.default_loss()
         if isinstance(weighted_metrics, str) and weighted_metrics == "auto":

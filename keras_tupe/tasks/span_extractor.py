@@ -132,6 +132,10 @@ class TupeSpanExtractor(TupeTask, keras_hub.models.Task):
     def predictions(self, answers):
         return list(answers["answer"])
 
+    def told(self, answers):
+        texts = [text_of(text) for text in answers["answer"]]
+        return {"answer": texts, "probability": np.asarray(answers["probability"]).tolist()}
+
     @classmethod
     def scored(cls, labels, predictions):
         """Returns SQuAD's `f1` and `exact_match` of `predictions`, in percent, by `labels`."""

@@ -81,7 +81,7 @@ class FineTuner:
         keras.config.set_dtype_policy(settings.precision)
         return tuner
 
-    def fit(self, make_model, rows, recipe, folder, loss=None, progress=None):
+    def fit(self, make_model, rows, recipe, folder, loss=None, progress=None, after_epoch=None):
         """Fine-tunes a new model.
 
         A run like the one before is not compiled again: it trains the model that was returned
@@ -95,6 +95,8 @@ class FineTuner:
             folder: where `log.csv` is written.
             loss: a Keras loss, which must be a mean over weights; that of the task by default.
             progress: function (step, loss) that is called after each step, or `None`.
+            after_epoch: function of the model that is called after each epoch, and returns whether
+                to stop; or `None`.
 
         Raises:
             ValueError: if the loss does not leave out rows of weight 0.
@@ -126,7 +128,13 @@ class FineTuner:
             row = {**loop.row(schedule), **dict.fromkeys(SPEED)}
             log.train(**row, seconds=time.monotonic() - start)
 
+        def end_epoch():
+            if after_epoch(self._kept.model):
+                trainer.stop_training = True
+
         loop.after(write_log, max(1, steps // 20))
+        if after_epoch is not None:
+            loop.after(end_epoch, rows.num_batches)
         loop.run()
         return self._kept.model
 

@@ -16,6 +16,7 @@ with without_keras():
 
 _ASSETS = pathlib.Path("assets", "tokenizer")
 _SETTINGS = ("config.json", "preprocessor.json", "tokenizer.json")
+_FOREIGN = (".json", ".txt", ".model", ".safetensors", ".bin")  # of another library's model
 _LAST, _FOLDER = "preset", "presets"  # of a run of `training.pretrain`
 _BYTES_AROUND = 4096  # of a weight in HDF5: names, groups, alignment; at most
 TOKENIZERS = ("tokenizer.json", "preprocessor.json")
@@ -26,9 +27,12 @@ def preset_problems(folder, purpose, position_file=None):
 
     A method's file is loaded, so that the method is known afterwards. The settings are `None` if
     the folder holds no preset of this package; `purpose` is what it reads, such as "questions".
+    A model of another library, which is converted when it is loaded, has neither.
     """
     if folder is None:
         return None, ["PRESET must be the folder of a preset. Received: none"]
+    if is_foreign(folder):
+        return None, []
     folder = pathlib.Path(folder)
     config = read_object(folder / "config.json").get("config")
     kinds = {"position": str, "position_options": dict}
@@ -86,6 +90,13 @@ def wrong_new_folder(out):
     return no_folder(out)
 
 
+def is_foreign(folder):
+    """Returns whether a folder holds a model of Hugging Face or sentence-transformers."""
+    folder = pathlib.Path(folder)
+    is_embedder = (folder / "modules.json").is_file()
+    return is_embedder or "model_type" in read_object(folder / "config.json")
+
+
 def is_seq2seq(folder):
     """Returns whether a folder holds the preset of a model of pairs of texts."""
     name = read_object(pathlib.Path(folder) / "config.json").get("registered_name")
@@ -127,12 +138,12 @@ def preset_digest(folder, position_file=None):
     """
     from keras_tupe.data import file_hash
 
-    found = file_hash(
-        folder,
-        lambda inside: (
-            inside.suffix == ".h5" or inside.parts[0] == "assets" or str(inside) in _SETTINGS
-        ),
-    )
+    def counts(inside):
+        if is_foreign(folder):
+            return inside.suffix in _FOREIGN
+        return inside.suffix == ".h5" or inside.parts[0] == "assets" or str(inside) in _SETTINGS
+
+    found = file_hash(folder, counts)
     return found if position_file is None else f"{found} {file_hash(position_file)}"
 
 

@@ -10,13 +10,20 @@ from keras_tupe import (
     TupeSpanExtractor,
     TupeTextClassifier,
     TupeTokenizer,
+    convert,
     extend_positions,
     positions,
     tasks,
 )
 from keras_tupe.models import keep_zeros
 from keras_tupe.models.presets import check_known, check_preset
-from training.presets.folder import is_seq2seq, preset_digest, read_object, run_of_preset
+from training.presets.folder import (
+    is_foreign,
+    is_seq2seq,
+    preset_digest,
+    read_object,
+    run_of_preset,
+)
 
 
 def load_preset(folder, dtype=None):
@@ -81,7 +88,18 @@ def _known(folder, name, needed=True):
 
 
 def load_task(folder):
-    """Returns the task of a preset, one of pairs too, with its preprocessor: it can be asked."""
+    """Returns the task of a preset, one of pairs too, with its preprocessor: it can be asked.
+
+    A model of Hugging Face or sentence-transformers is converted.
+    """
+    if is_foreign(folder):
+        model, _ = convert.load(folder)
+        if getattr(model, "preprocessor", None) is None or not isinstance(model, tasks.TupeTask):
+            raise ValueError(
+                "The model must be one of a task, with the files of its tokenizer. Received: "
+                f"{str(folder)!r}, of a {type(model).__name__}"
+            )
+        return model
     if is_seq2seq(folder):
         return load_seq2seq(folder)
     model, text = load_preset(folder)
@@ -183,14 +201,20 @@ class Encoder:
     """The encoder of a preset, from which any number of classifiers can be made.
 
     Args:
-        folder: the preset, of a masked language model, a classifier or an encoder.
+        folder: the preset, of a masked language model, a classifier or an encoder; or a model of
+            Hugging Face or sentence-transformers, which is converted.
         dropout: dropout rate of the classifiers, inside the encoder and before the last layer.
         position_file: the Python file that defines its positional method, or `None`.
         keep_zeros: whether kernels' weights that are zero stay so in training.
     """
 
     def __init__(self, folder, dropout, position_file=None, keep_zeros=False):
-        model, text = load_preset(folder)
+        if is_foreign(folder):
+            keras.utils.set_random_seed(0)  # of weights that it lacks, such as a pooler's
+            model, _ = convert.load(folder)
+            text = getattr(model, "preprocessor", None)
+        else:
+            model, text = load_preset(folder)
         backbone = model if isinstance(model, TupeBackbone) else model.backbone
         if text is None:
             raise ValueError(
@@ -210,13 +234,17 @@ class Encoder:
         self._weights = backbone.get_weights()
         self.digest = preset_digest(folder, position_file)
 
-    def classifier(self, num_classes):
-        """Returns a new classifier, or a regression of one class: its last layer is drawn anew."""
+    def backbone(self):
+        """Returns a new encoder with the preset's weights."""
         backbone = TupeBackbone.from_config(self._config)
         backbone.set_weights(self._weights)
         if self._keeps_zeros:
             keep_zeros(backbone)
-        return TupeTextClassifier(backbone, num_classes, dropout=self._dropout)
+        return backbone
+
+    def classifier(self, num_classes, **options):
+        """Returns a new classifier, or a regression of one class: its last layer is drawn anew."""
+        return TupeTextClassifier(self.backbone(), num_classes, dropout=self._dropout, **options)
 
 
 def can_extend(method, options):

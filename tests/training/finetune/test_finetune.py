@@ -1,8 +1,10 @@
 """`finetune`: what is promised of every task, on a tiny one of each."""
 
+import csv
 import dataclasses
 import json
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -22,7 +24,7 @@ from training.command.log import read_log
 from training.command.shell import tasks_in
 from training.finetune import engine
 from training.finetune.task import digest_of, part_of
-from training.finetune.tasks import glue, seq2seq, squad
+from training.finetune.tasks import classify, glue, pair, regress, seq2seq, squad
 from training.presets.load import load_preset
 from training.pretrain.loop import Training
 
@@ -43,6 +45,7 @@ class Case:
         picture: its name.
         settings: the class.
         no_matter: names of its own settings that no number depends on.
+        besides: what else is in `--out`.
     """
 
     write: object
@@ -54,6 +57,7 @@ class Case:
     picture: str
     settings: type
     no_matter: set
+    besides: set = dataclasses.field(default_factory=set)
 
 
 def write_glue(folder, seed=0):
@@ -68,6 +72,43 @@ def write_squad(folder, seed=0):
 def write_pairs(folder, seed=0):
     for number, (name, count) in enumerate({"train": 40, "valid": 9, "test": 5}.items()):
         seq2seq_cases.write_pairs(folder / f"{name}.tsv", count, seed + number)
+
+
+def write_table(folder, task, seed):
+    """Writes the tables of `classify` or `regress`, of rows of a task of GLUE."""
+    rng = random.Random(f"{task} {seed}")
+    names = {"train.csv": 40, "valid.jsonl": 24, "test.tsv": 12}
+    for name, count in names.items():
+        rows = [glue_cases.row(task, rng, index) for index in range(count)]
+        rows = [
+            {"text": texts[0], **({"text2": texts[1]} if texts[1:] else {}), "label": label}
+            for texts, label in rows
+        ]
+        with (folder / name).open("w", encoding="utf-8", newline="") as file:
+            if name.endswith(".jsonl"):
+                file.writelines(json.dumps(row) + "\n" for row in rows)
+            else:
+                delimiter = "\t" if name.endswith(".tsv") else ","
+                table = csv.DictWriter(file, rows[0], delimiter=delimiter)
+                table.writeheader()
+                table.writerows(rows)
+
+
+def of_tables(task, settings, picture):
+    """Returns the case of a task on tables."""
+    own = {"train", "valid", "test", "text", "label", "skip_bad", "learning_rates", "score"}
+    return Case(
+        lambda folder, seed=0: write_table(folder, task, seed),
+        glue_cases.save_preset,
+        {**glue_cases.OPTIONS, "check_counts": None},
+        {"train": "train.csv", "valid": "valid.jsonl", "test": "test.tsv"},
+        "lr-0.01/seed-1",
+        {"valid.npy", "test.npy", "preset"},
+        picture,
+        settings,
+        own | {"export"} | ({"text2"} if settings.texts[-1] == 2 else set()),
+        {"preset"},
+    )
 
 
 # of all tasks: preset and rows count by their content
@@ -110,6 +151,9 @@ CASES = {
         seq2seq.Settings,
         {"train", "valid", "test", "config", "valid_every", "save_every", "log_every"},
     ),
+    "classify": of_tables("sst2", classify.Settings, "confusion.png"),
+    "pair": of_tables("mrpc", pair.Settings, "confusion.png"),
+    "regress": of_tables("stsb", regress.Settings, "answers.png"),
 }
 
 
@@ -164,7 +208,7 @@ def outcome(out):
         for pattern in ("*.tsv", "nbest.json", "valid.csv", "*.weights.h5")
         for path in out.rglob(pattern)
     }
-    return kept, text, files
+    return kept, text.replace(str(out), "OUT"), files
 
 
 # === Runs ===
@@ -174,7 +218,7 @@ def test_each_run_is_a_folder_and_the_report_tells_of_all(finished):
     case, out = finished.case, finished.out
     top = {path.name for path in out.iterdir()}
     runs = {case.run.split("/")[0]} | ({"seed-0"} if case.run == "seed-1" else set())
-    assert top == {*runs, "study.json", "study.md", case.picture}
+    assert top == {*runs, *case.besides, "study.json", "study.md", case.picture}
     seeds = [out / case.run.replace("seed-1", name) for name in ("seed-0", "seed-1")]
     for seed, run in enumerate(seeds):
         made = {path.name for path in run.iterdir()}
@@ -273,7 +317,8 @@ def test_training_that_diverges_ends_without_a_score(finished, tmp_path):
         assert column["sst2"]["rates"]["1e+30"] == [None, None]
         assert column["sst2"]["best_rate"] == 0.01
         return
-    ended = finished.again(tmp_path, learning_rate=1e38)
+    name = "learning_rate" + "s" * hasattr(finished.case.settings, "learning_rates")
+    ended = finished.again(tmp_path, **{name: 1e38})
     assert "# All runs diverged" in ended.out
     assert "Lower --learning-rate, with another --out." in ended.out
 
@@ -291,6 +336,14 @@ WRONG = {
     "option": ({"dropuot": 0}, "the nearest option is --dropout"),
     "strategy": ({"strategy": "onee"}, "the nearest is 'one'. Received: 'onee'"),
 }
+OF_TABLES = [
+    ({"learning_rates": ["fast"]}, "different numbers above 0. Received: fast"),
+    ({"learning_rates": ["1e-4", "0.0001"]}, "different numbers above 0. Received: 1e-4 0"),
+    ({"score": "f1"}, "--score must be one of "),
+    ({"patience": 0}, "--patience must be an integer >= 1. Received: 0"),
+    ({"length": 25}, "--length must not be above 24, the most tokens that the preset's"),
+    ({"test": "no.csv"}, "--test must be a table of texts. Received: 'no.csv'"),
+]
 OWN_WRONG = {
     "glue": [
         ({"tasks": "qnly"}, "the nearest is 'qnli'. Received: 'qnly'"),
@@ -327,7 +380,7 @@ OWN_WRONG = {
 
 
 def test_settings_that_cannot_be_are_told_before_anything_is_begun(finished, tmp_path):
-    for options, expected in [*WRONG.values(), *OWN_WRONG[finished.name]]:
+    for options, expected in [*WRONG.values(), *OWN_WRONG.get(finished.name, OF_TABLES)]:
         message = finished.refusal(tmp_path / "out", code=2, **options)
         assert expected in message, options
         assert len(message.splitlines()) == 1, message
@@ -473,7 +526,7 @@ def test_a_task_is_one_new_file(tmp_path, monkeypatch):
 def test_a_task_that_is_not_there_and_old_names_are_told(capsys):
     message = commands.refusal("finetune", "squat", "--seeds", "1", code=2)
     assert message.endswith("the nearest is 'squad'. Received: squat --seeds 1")
-    for name in CASES:
+    for name in ("glue", "squad", "seq2seq"):
         with pytest.raises(SystemExit) as stop:
             main([f"finetune_{name}", "runs/preset"])
         assert stop.value.code == 2

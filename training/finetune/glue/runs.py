@@ -15,19 +15,12 @@ from training.command.report import replaced_file, table
 from training.finetune.engine import FineTuner, Recipe
 from training.finetune.glue import rows as of_rows
 from training.finetune.glue.protocol import COLUMNS, PROTOCOLS, columns_of
-from training.finetune.task import Task
+from training.finetune.task import METRIC_NAMES, Task
 from training.presets.load import Encoder
 from training.study.results import summarize
 from training.study.study import Report, Run
 
 SUBMISSION = "submission"
-METRIC_NAMES = {
-    "accuracy": "accuracy",
-    "f1": "F1",
-    "matthews": "Matthews correlation",
-    "pearson": "Pearson correlation",
-    "spearman": "Spearman correlation",
-}
 
 
 class Glue(Task):

@@ -1,0 +1,115 @@
+"""The settings of tasks on tables of texts, and their checks."""
+
+import dataclasses
+
+from training.command.settings import COUNT, POSITIVE, setting
+from training.finetune.settings import FinetuneSettings, inheriting, too_long, wrong_files
+
+FILES = ("train", "valid", "test")
+
+
+@dataclasses.dataclass(frozen=True)
+@inheriting
+class TextSettings(FinetuneSettings):
+    """What all tasks on tables of texts ask for."""
+
+    epochs: int = 3
+    batch_size: int = 32
+    warmup: float = 0.06
+    seeds: int = 1
+    # === Rows ===
+    train: str | None = setting(
+        None, "Table to train on: .csv, .tsv, .jsonl or .parquet.", counts=False
+    )
+    valid: str | None = setting(
+        "0.1",
+        "Table to choose on: seeds, learning rates and epochs; or a share of --train, drawn at "
+        "random.",
+        counts=False,
+    )
+    test: str | None = setting(
+        None, "Table to score the chosen run on besides. Default: none.", counts=False
+    )
+    text: str | None = setting(None, "Column of the texts. Default: guessed.", counts=False)
+    label: str | None = setting(None, "Column of the labels. Default: guessed.", counts=False)
+    length: int | None = setting(
+        None,
+        "Most tokens of a row, special ones included; longer texts are cut. "
+        "Default: what the model takes, at most 512.",
+        rule=("an integer >= 6", lambda value: value >= 6),
+    )
+    skip_bad: bool = setting(
+        False,
+        "Whether bad rows are left out, and written to left-out.jsonl, instead of ending with an "
+        "error.",
+        counts=False,
+    )
+    # === Training ===
+    learning_rates: tuple = setting(("5e-5",), "Highest learning rates to try, > 0.", counts=False)
+    score: str | None = setting(
+        None, "Score of --valid that decides. Default: the first of the table.", counts=False
+    )
+    patience: int | None = setting(
+        None,
+        "Epochs without a better score after which a run stops; its best epoch counts. Default: "
+        "all epochs, and the last one counts.",
+        rule=COUNT,
+    )
+    # === What is written ===
+    export: bool = setting(
+        False, "Whether a SavedModel that takes strings is written too.", counts=False
+    )
+
+    purpose = "texts"
+    texts = (1,)  # how many columns of texts a row may have
+    scores = ()  # of `keras_tupe.metrics`, the main one first; all are better if higher
+
+    def own_problems(self, wrong):
+        """Returns a sentence for each mistake in files, learning rates and the score."""
+        files = ("train",) if self.share else ("train", "valid")
+        found = wrong_files(self, "a table of texts", *files, besides=("test",))
+        rates = [*map(_number, self.learning_rates)]
+        if not rates or None in rates or len(set(rates)) < len(rates):
+            found.append(
+                "--learning-rates must be different numbers above 0. Received: "
+                f"{' '.join(self.learning_rates) or 'none'}"
+            )
+        if self.score not in (None, *self.scores):
+            found.append(
+                f"--score must be one of {', '.join(self.scores)}. Received: {self.score!r}"
+            )
+        return found
+
+    def misfits(self, config, wrong):
+        """Returns a sentence if rows are longer than the preset's position tables."""
+        reason = "knows; extend it with `keras_tupe.extend_positions`, or cut the texts shorter."
+        return too_long(
+            self.length,
+            config,
+            lambda method, options: not method.has_length_limit(options),
+            reason,
+        )
+
+    @property
+    def rates(self):
+        """The learning rates, floats."""
+        return tuple(map(float, self.learning_rates))
+
+    @property
+    def share(self):
+        """The share of --train that --valid is; `None` if it is a file."""
+        value = _number(self.valid or "")
+        return value if value is not None and value < 1 else None
+
+    @property
+    def main_score(self):
+        """The score that decides."""
+        return self.score or self.scores[0]
+
+
+def _number(text):
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if POSITIVE[1](value) else None
