@@ -2,23 +2,18 @@
 
 import collections
 import dataclasses
+import itertools
 import operator
 import re
 
-# Begin, inside, end, single, outside; BILOU has last and unit, BMES has middle.
-_KINDS = {**dict(zip("BIESO", "BIESO", strict=True)), "L": "E", "U": "S", "M": "I"}
 _TAG = re.compile("O|([BIESLUM])(?:-(.+))?", re.DOTALL)
+_GOES_ON = ("BIM", "IEML")  # prefixes before and after; BILOU has last and unit, BMES middle
 
 
 def has_spans(tags):
     """Returns whether all `tags`, strings, are of a scheme of spans: `O`, `B-PER`, `I-PER`, `B`.
 
-    Such schemes are IOB1, BIO (IOB2), BIOES, BILOU and BMES. Other tags, such as parts of speech,
-    are plain.
-
-    Example:
-        >>> has_spans(["O", "B-PER", "I-PER"]), has_spans(["NOUN", "VERB"])
-        (True, False)
+    Such schemes are IOB1, BIO (IOB2), BIOES, BILOU and BMES. Others, as `NOUN`, are plain.
     """
     return all(_TAG.fullmatch(tag) for tag in tags)
 
@@ -35,42 +30,36 @@ def tag_spans(tags):
     So no tag is refused: an `I-PER` behind `O` or `B-LOC` begins a span of its own.
 
     Args:
-        tags: strings of a scheme of spans, see `has_spans`. A tag without a type has the type `_`.
+        tags: strings for which `has_spans` is true, or a `ValueError`. A tag without a type has the
+            type `_`.
 
     Example:
         >>> tag_spans(["B-PER", "I-PER", "O", "I-LOC"])
         [('PER', 0, 2), ('LOC', 3, 4)]
     """
-    return [(name, first, behind) for name, first, behind, _ in _spans(tags)]
+    if not has_spans(tags):
+        raise ValueError(
+            f"Tags of spans must be O, or as B-PER, I-PER, E-PER, S-PER. Received: {tags!r:.80}"
+        )
+    found, before = [], "O"
+    for number, tag in enumerate(tags):
+        goes_on = before[0] in _GOES_ON[0] and tag[0] in _GOES_ON[1] and before[1:] == tag[1:]
+        if goes_on:
+            found[-1] = (*found[-1][:2], number + 1)
+        elif tag != "O":
+            found.append((tag[2:] or "_", number, number + 1))
+        before = tag
+    return found
 
 
 def bad_transitions(tags):
-    """Returns how many of some `tags`, `I` and `E`, begin a span, which those of BIO never do.
+    """Returns how many spans of some `tags` begin with `I` or `E`, never in BIO and BIOES.
 
     Example:
         >>> bad_transitions(["O", "I-PER", "I-PER", "I-LOC"])
         2
     """
-    return sum(kind in "IE" for _, _, _, kind in _spans(tags))
-
-
-def _spans(tags):
-    """Returns type, first word, the one behind the last, and first prefix of each span."""
-    found, before = [], ("O", None)
-    for number, tag in enumerate(tags):
-        match = _TAG.fullmatch(tag)
-        if match is None:
-            raise ValueError(
-                "Tags of spans must be O, or B, I, E or S, followed by a hyphen and a type, such "
-                f"as 'B-PER'. Score plain tags with `accuracy`. Received: {tag!r}"
-            )
-        kind, name = _KINDS[tag[0]], match[2] or "_"
-        if kind in "IE" and before[0] in "BI" and before[1] == name:
-            found[-1] = (*found[-1][:2], number + 1, found[-1][3])
-        elif kind != "O":
-            found.append((name, number, number + 1, kind))
-        before = kind, name
-    return found
+    return sum(tags[first][0] in _GOES_ON[1] for _, first, _ in tag_spans(tags))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,21 +80,10 @@ class SpanScores:
     accuracy: float | None = None
     by_type: dict = dataclasses.field(default_factory=dict)
 
-    @property
-    def precision(self):
-        """Share of the predicted spans that are right; 0 if there are none."""
-        return self.right / self.predicted if self.predicted else 0.0
-
-    @property
-    def recall(self):
-        """Share of the labelled spans that were found; 0 if there are none."""
-        return self.right / self.labelled if self.labelled else 0.0
-
-    @property
-    def f1(self):
-        """Harmonic mean of precision and recall, 2 right / (predicted + labelled); 0 for 0/0."""
-        either = self.predicted + self.labelled
-        return 2 * self.right / either if either else 0.0
+    # Shares of the predicted and of the labelled spans, and their harmonic mean; 0 for 0/0.
+    precision = property(lambda self: self.right / max(1, self.predicted))
+    recall = property(lambda self: self.right / max(1, self.labelled))
+    f1 = property(lambda self: 2 * self.right / max(1, self.predicted + self.labelled))
 
 
 def span_scores(labels, predictions):
@@ -115,10 +93,9 @@ def span_scores(labels, predictions):
     those of `tag_spans`. If a tag is plain (see `has_spans`), every word is a span with its tag as
     type, O too: then precision, recall and F1 are the accuracy.
 
-    Differences from the source: `conlleval` gives percent. It knows B, I, O and E; S, and the rule
-    for S and E, are those of seqeval's default mode, whose numbers these are for IOB1, BIO and
-    BIOES. Of BILOU and BMES, seqeval counts L and U without their meaning, and plain tags as spans
-    by their first letter.
+    Differences from the source: `conlleval` gives percent, and knows no S. The rule for S and E is
+    that of seqeval's default mode, whose numbers these are for IOB1, BIO and BIOES. Of BILOU and
+    BMES seqeval does not know L, U and M, and of plain tags it takes the first letter for a prefix.
 
     Args:
         labels, predictions: lists of sequences of strings, the tags of the words of each text.
@@ -148,24 +125,17 @@ def span_scores(labels, predictions):
             f"{sum(sizes[1])} predictions"
         )
     every = {tag for texts in (labels, predictions) for tags in texts for tag in tags}
-    spans_of, counts = tag_spans if has_spans(every) else _words, []
-    for texts in (labels, predictions):
-        counts.append({(n, *span) for n, tags in enumerate(texts) for span in spans_of(tags)})
-    wanted, found = counts
-    by_type = [
-        collections.Counter(span[1] for span in spans) for spans in (wanted & found, found, wanted)
-    ]
-    names = sorted(by_type[1] | by_type[2])
-    hits = sum(sum(map(operator.eq, *pair)) for pair in zip(labels, predictions, strict=True))
-    return SpanScores(
-        *(one.total() for one in by_type),
-        hits / sum(sizes[0]),
-        {name: SpanScores(*(one[name] for one in by_type)) for name in names},
+    spans_of = tag_spans if has_spans(every) else lambda tags: zip(tags, itertools.count())
+    wanted, found = (
+        {(number, *span) for number, tags in enumerate(texts) for span in spans_of(tags)}
+        for texts in (labels, predictions)
     )
-
-
-def _words(tags):
-    return [(tag, number, number + 1) for number, tag in enumerate(tags)]
+    counts = [collections.Counter(x[1] for x in spans) for spans in (wanted & found, found, wanted)]
+    hits = sum(sum(map(operator.eq, *pair)) for pair in zip(labels, predictions, strict=True))
+    by_type = {
+        name: SpanScores(*(x[name] for x in counts)) for name in sorted(counts[1] | counts[2])
+    }
+    return SpanScores(*(one.total() for one in counts), hits / sum(sizes[0]), by_type)
 
 
 def span_f1(labels, predictions):
@@ -173,9 +143,5 @@ def span_f1(labels, predictions):
 
     Args:
         labels, predictions: lists of sequences of tags, strings.
-
-    Example:
-        >>> span_f1([["B-PER", "O"], ["B-LOC"]], [["B-PER", "O"], ["O"]])
-        0.6666666666666666
     """
     return span_scores(labels, predictions).f1

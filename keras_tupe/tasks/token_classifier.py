@@ -10,16 +10,8 @@ from keras import ops
 
 from keras_tupe.layers import Dropout
 from keras_tupe.layers._dense import Dense
-from keras_tupe.tasks._task import TupeTask, normal, text_of, token_crossentropy
-from keras_tupe.trunk.config import COUNT, SHARE, checked, setting
-
-
-def _check_labels(name, labels):
-    is_list = isinstance(labels, list | tuple) and all(isinstance(x, str) for x in labels)
-    if labels is not None and not (is_list and len(set(labels)) == len(labels)):
-        raise ValueError(
-            f"`{name}` must be a list of different strings, or None. Received: {name}={labels!r}"
-        )
+from keras_tupe.tasks._task import TupeTask, normal, token_crossentropy
+from keras_tupe.trunk.config import ANY, COUNT, SHARE, setting
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -64,7 +56,7 @@ class TupeTokenClassifier(TupeTask, keras_hub.models.Task):
 
     options = {
         "num_classes": setting(COUNT, "Number of tags.", dataclasses.MISSING),
-        "labels": setting(checked(_check_labels), "The tags, in the order of the classes."),
+        "labels": setting(ANY, "The tags, in the order of the classes."),
         "dropout": setting(SHARE, "Dropout rate before the last layer.", 0.1),
     }
     signature = "tag"
@@ -77,10 +69,11 @@ class TupeTokenClassifier(TupeTask, keras_hub.models.Task):
     example_options = {"num_classes": 4, "labels": ("O", "B-PER", "I-PER", "B-LOC")}
 
     def head_layers(self, backbone, num_classes, labels=None, dropout=0.1):
-        if labels is not None and len(labels) != num_classes:
+        texts = [one for one in labels or () if isinstance(one, str)]
+        if labels is not None and not len(labels) == len(set(texts)) == num_classes:
             raise ValueError(
-                "`labels` must have one tag for each of `num_classes`. "
-                f"Received: num_classes={num_classes}, {len(labels)} labels"
+                "`labels` must be `num_classes` different strings. "
+                f"Received: num_classes={num_classes}, labels={labels!r}"
             )
         dtype = backbone.dtype_policy
         return {
@@ -191,23 +184,12 @@ class TupeTokenClassifier(TupeTask, keras_hub.models.Task):
 
     @classmethod
     def say(cls, texts, answers):
-        """Returns the entities of each text; of an export, which has no names, classes of tokens.
-
-        The `answers` are those of `ask` to `texts`, or of the signature `tag`.
-        """
-        if "entities" in answers:
-            return [
-                [f"{x['text']}: {x['tag']} {x['probability']:.0%}" for x in found]
-                for found in answers["entities"]
-            ]
-        told = []
-        for tokens, shares in zip(answers["tokens"], answers["probabilities"], strict=True):
-            last = len(tokens)
-            while last > 1 and tokens[last - 1] == tokens[last - 2]:  # padding
-                last -= 1
-            pairs = zip(map(text_of, tokens[:last]), shares.argmax(axis=-1)[:last], strict=True)
-            told.append([" ".join(f"{token}/{number}" for token, number in pairs)])
-        return told
+        if "entities" not in answers:  # of an export, which has no tags
+            return super().say(texts, answers)
+        return [
+            [f"{x['text']}: {x['tag']} {x['probability']:.0%}" for x in found]
+            for found in answers["entities"]
+        ]
 
     @property
     def _names(self):

@@ -146,7 +146,7 @@ def read_conll(path, column=-1):
 
 
 def tag_names(texts):
-    """Returns the tags of some `TaggedText`s, a sorted tuple of strings, `O` before all others."""
+    """Returns the tags of `texts`, `TaggedText`s: a sorted tuple, `O` before all others."""
     names = {tag for text in texts for tag in text.tags}
     return tuple(sorted(names, key=lambda name: (name != OUTSIDE, name)))
 
@@ -180,41 +180,39 @@ class TagWindows:
             found["segment_ids"] = [np.zeros_like(row) for row in self.token_ids]
         return found if self.label_ids is None else {**found, "labels": self.label_ids}
 
-    def answers(self, outputs, names=None):
+    def answers(self, outputs, names):
         """Returns the likeliest tag of each word, and its output: for each text a list of pairs.
 
         A word without a piece of its own has `("O", 0.0)`.
 
         Args:
             outputs: of each row an array `(tokens or more, classes)`, such as probabilities.
-            names: of the classes; by default their numbers.
+            names: of the classes.
         """
         pairs = []
         for row, position in zip(self.rows, self.positions, strict=True):
-            shares = None if row < 0 else outputs[row][position]
-            best = None if shares is None else int(np.argmax(shares))
-            tag = best if best is None or names is None else names[best]
-            pairs.append((OUTSIDE, 0.0) if best is None else (tag, float(shares[best])))
+            if row < 0:
+                pairs.append((OUTSIDE, 0.0))
+                continue
+            best = np.argmax(outputs[row][position])
+            pairs.append((names[best], float(outputs[row][position][best])))
         pairs = iter(pairs)
         return [list(itertools.islice(pairs, len(text.spans))) for text in self.texts]
 
 
-def tag_windows(texts, tokenizer, length=128, *, stride=None, names=None, add_start_token=True):
+def tag_windows(texts, tokenizer, length=128, *, names=None, add_start_token=True):
     """Makes rows of texts whose words are tagged.
 
     A row is `[CLS] text [SEP]`, with the special tokens of the vocabulary. A text that does not fit
-    is cut into windows, of which each begins `stride` tokens behind the one before. A word is what
-    its first piece is (Devlin et al. 2019, section 5.3), in the window where this piece sees the
-    most on both sides, `min(tokens on its left, tokens on its right)`: there it has its label, once
-    in all windows, and its answer.
+    is cut into windows, of which each begins in the middle of the one before. A word is what its
+    first piece is (Devlin et al. 2019, section 5.3), in the window where this piece sees the most
+    on both sides, as in `SquadWindows.is_max_context`: there it has its label, and its answer.
 
     Args:
         texts: list of `TaggedText`s.
         tokenizer: one of `keras_tupe.tokenizers`, or what has their `tokenize_with_offsets`,
             `start_id` and `end_id`; that of a `TupeTokenizer` is its `op`.
         length: tokens of a row at most, special ones included. Defaults to 128.
-        stride: tokens from the beginning of one window to that of the next. Defaults to half of
-            the tokens of text in a row.
         names: of the classes, in their order, for labels; `None` for rows without.
         add_start_token: whether rows begin with the start token. Defaults to `True`.
 
@@ -222,32 +220,41 @@ def tag_windows(texts, tokenizer, length=128, *, stride=None, names=None, add_st
         A `TagWindows`, with the rows in the order of the texts.
 
     Raises:
-        ValueError: if there is no text, a row has no room for `stride` tokens, or a text has a tag
-            that is not in `names`, or no tags.
+        ValueError: if a row has no room for a token of text, or a text has no tags, or another one,
+            where there are `names`.
     """
     check_tokenizer(tokenizer)
-    texts = list(texts)
-    if not texts:
-        raise ValueError("There must be at least one text. Received: texts=[]")
     integer("length", length, 2 + add_start_token)
     room = length - 1 - add_start_token
-    stride = (room + 1) // 2 if stride is None else stride
-    integer("stride", stride, 1, room)
     start, end = ([tokenizer.start_id] if add_start_token else []), [tokenizer.end_id]
-    rows, places = [], []
+    rows, labels, places = [], [], []
     pieces = tokenize_rows(tokenizer, [text.text for text in texts])
     for text, (ids, starts, ends) in zip(texts, pieces, strict=True):
         firsts = _first_pieces(character_spans(text.text, starts, ends), text.spans)
-        begins = np.array(window_starts(len(ids), room, stride))
+        begins = np.array(window_starts(len(ids), room, (room + 1) // 2))
         windows = most_context(begins, np.minimum(room, len(ids) - begins), len(ids)).argmax(axis=0)
         found, has = np.full((len(firsts), 2), -1, "int32"), firsts >= 0
         window, piece = windows[firsts[has]], firsts[has]
         found[has] = np.stack([len(rows) + window, piece - begins[window] + len(start)], axis=1)
         places.append(found)
         rows += [np.array([*start, *ids[at : at + room], *end], "int32") for at in begins]
-    at = np.concatenate(places)
-    labels = None if names is None else _labels(texts, rows, at, tuple(names))
-    return TagWindows(texts, rows, labels, *at.T)
+        labels += [np.full(len(row), -1, "int32") for row in rows[len(labels) :]]
+        for (row, position), number in zip(found, _classes(text, names), strict=False):
+            if row >= 0:
+                labels[row][position] = number
+    return TagWindows(texts, rows, None if names is None else labels, *np.concatenate(places).T)
+
+
+def _classes(text, names):
+    """Returns the numbers of a text's tags, none without names."""
+    if names is None:
+        return []
+    if text.tags is None or not set(text.tags) <= set(names):
+        raise ValueError(
+            f"Every word must have a tag of `names`, {list(names)!r:.200}. Received: the tags "
+            f"{text.tags!r:.200} in {text.text!r:.80}, line {text.line}"
+        )
+    return [names.index(tag) for tag in text.tags]
 
 
 def _first_pieces(pieces, words):
@@ -259,21 +266,3 @@ def _first_pieces(pieces, words):
     is_own[is_own] = pieces[firsts[is_own], 0] < ends[is_own]
     is_own[1:] &= firsts[1:] != firsts[:-1]
     return np.where(is_own, firsts, -1)
-
-
-def _labels(texts, rows, places, names):
-    """The classes of first pieces in each row, int32 `(tokens,)`, -1 elsewhere."""
-    numbers, found = {name: n for n, name in enumerate(names)}, []
-    labels = [np.full(len(row), -1, "int32") for row in rows]
-    for text in texts:
-        unknown = sorted(set(text.tags or [None]) - numbers.keys(), key=str) if text.spans else []
-        if unknown:
-            raise ValueError(
-                f"Every word must have a tag of `names`, {list(names)!r:.200}. Received: "
-                f"tags {unknown} of {text.text!r:.80}, line {text.line}"
-            )
-        found += [numbers[tag] for tag in text.tags or ()]
-    for (row, position), number in zip(places, found, strict=True):
-        if row >= 0:
-            labels[row][position] = number
-    return labels
