@@ -262,7 +262,7 @@ def _first_pieces(pieces, words):
     real = np.flatnonzero(pieces[:, 1] > pieces[:, 0])
     starts, ends = np.array(words, "int64").reshape(-1, 2).T
     firsts = np.append(real, -1)[np.searchsorted(pieces[real, 1], starts, "right")]
-    is_own = firsts >= 0
-    is_own[is_own] = pieces[firsts[is_own], 0] < ends[is_own]
-    is_own[1:] &= firsts[1:] != firsts[:-1]
-    return np.where(is_own, firsts, -1)
+    begins = np.append(pieces[:, 0], np.iinfo("int32").max)[firsts]
+    firsts = np.where(begins < ends, firsts, -1)
+    before = np.maximum.accumulate(firsts[:-1])
+    return np.append(firsts[:1], np.where(firsts[1:] == before, -1, firsts[1:]))
