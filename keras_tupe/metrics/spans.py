@@ -80,10 +80,20 @@ class SpanScores:
     accuracy: float | None = None
     by_type: dict = dataclasses.field(default_factory=dict)
 
-    # Shares of the predicted and of the labelled spans, and their harmonic mean; 0 for 0/0.
-    precision = property(lambda self: self.right / max(1, self.predicted))
-    recall = property(lambda self: self.right / max(1, self.labelled))
-    f1 = property(lambda self: 2 * self.right / max(1, self.predicted + self.labelled))
+    @property
+    def precision(self):
+        """Share of the predicted spans that are right; 0 if there are none."""
+        return self.right / max(1, self.predicted)
+
+    @property
+    def recall(self):
+        """Share of the labelled spans that were found; 0 if there are none."""
+        return self.right / max(1, self.labelled)
+
+    @property
+    def f1(self):
+        """Harmonic mean of precision and recall, 2 right / (predicted + labelled); 0 for 0/0."""
+        return 2 * self.right / max(1, self.predicted + self.labelled)
 
 
 def span_scores(labels, predictions):

@@ -146,7 +146,11 @@ def read_conll(path, column=-1):
 
 
 def tag_names(texts):
-    """Returns the tags of `texts`, `TaggedText`s: a sorted tuple, `O` before all others."""
+    """Returns the tags of some texts, a sorted tuple of strings, `O` before all others.
+
+    Args:
+        texts: list of `TaggedText`s.
+    """
     names = {tag for text in texts for tag in text.tags}
     return tuple(sorted(names, key=lambda name: (name != OUTSIDE, name)))
 
