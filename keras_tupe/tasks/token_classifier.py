@@ -187,7 +187,7 @@ class TupeTokenClassifier(TupeTask, keras_hub.models.Task):
         if "entities" not in answers:  # of an export, which has no tags
             return super().say(texts, answers)
         return [
-            [f"{x['text']}: {x['tag']} {x['probability']:.0%}" for x in found]
+            [f"{x['text']}: {x['tag']} {x['probability']:.0%}" for x in found] or ["no spans"]
             for found in answers["entities"]
         ]
 
