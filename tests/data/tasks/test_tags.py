@@ -5,8 +5,8 @@ import re
 
 import numpy as np
 import pytest
-from test_squad import Words
 from tiny_vocabularies import tokenizer
+from white_space_words import Words
 
 from keras_tupe.data import Padded, TaggedText, read_conll, tag_names, tag_windows
 
