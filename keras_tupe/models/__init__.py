@@ -42,6 +42,7 @@ from keras_tupe.tasks.seq2seq_lm import TupeSeq2SeqLM
 from keras_tupe.tasks.span_extractor import TupeSpanExtractor
 from keras_tupe.tasks.text_classifier import TupeTextClassifier
 from keras_tupe.tasks.text_embedder import TupeTextEmbedder
+from keras_tupe.tasks.token_classifier import TupeTokenClassifier
 from keras_tupe.tasks.token_discriminator import TupeTokenDiscriminator
 from keras_tupe.trunk.changes import extend_positions, with_memory_length
 from keras_tupe.trunk.memory import call_with_memory
@@ -76,6 +77,7 @@ __all__ = [
     "TupeTextClassifier",
     "TupeTextClassifierPreprocessor",
     "TupeTextEmbedder",
+    "TupeTokenClassifier",
     "TupeTokenDiscriminator",
     "TupeTokenizer",
     "call_with_memory",

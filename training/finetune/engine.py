@@ -141,8 +141,7 @@ class FineTuner:
     def predict(self, model, rows, progress=None):
         """Returns what a model with one output says of each row, a list of arrays in their order.
 
-        Where the last axis of the output is as long as the batch is wide, it is cut to the row's
-        own length.
+        Axes of the output that are as long as the batch is wide are cut to the row's own length.
 
         Args:
             model: the model.
@@ -151,17 +150,16 @@ class FineTuner:
         """
         if self._asked[0] is not model:
             self._asked = model, Forward(model)
-        forward = self._asked[1]
+        forward, shape = self._asked[1], model.outputs[0].shape[1:]
         found = [None] * len(rows)
         for step in range(rows.num_evaluation_batches):
             if progress is not None:
                 progress(step + 1)
             inputs, _, _ = rows.evaluation_batch(step)
-            width = inputs["token_ids"].shape[1]
             outputs = forward(inputs)
-            per_token = outputs.ndim > 2 and outputs.shape[-1] == width
             for number, output in zip(rows.evaluation_rows(step), outputs, strict=False):
-                found[number] = output[..., : rows.lengths[number]] if per_token else output
+                ends = (rows.lengths[number] if size is None else size for size in shape)
+                found[number] = output[tuple(map(slice, ends))]
         return found
 
 

@@ -23,7 +23,8 @@ class Padded(SharedBatches):
     Args:
         inputs: dictionary from the names of a model's inputs, such as `token_ids` and
             `segment_ids`, to lists of integer arrays `(row's length,)`, without padding, none
-            empty; what is `None` is left out. Each `token_ids` gets a `padding_mask`.
+            empty; what is `None` is left out. Each `token_ids` gets a `padding_mask`. The last may
+            be `labels`, one of each token, of weight 0 where it is below 0.
         labels: array `(rows, ...)`, or `None` if there are none.
         row_weights: weights of the rows, an array `(rows,)`; by default 1.
         pad_id: what fills a row of `token_ids` up.
@@ -176,7 +177,8 @@ class Padded(SharedBatches):
             if name.endswith("token_ids"):
                 inputs[name.replace("token_ids", "padding_mask")] = mask
         if _LABELS in inputs:
-            return inputs, inputs.pop(_LABELS), mask.astype("float32")
+            labels = inputs.pop(_LABELS)
+            return inputs, np.maximum(labels, 0), (mask * (labels >= 0)).astype("float32")
         labels = np.zeros((self.batch_size, *self.labels.shape[1:]), self.labels.dtype)
         labels[: len(numbers)] = self.labels[numbers]
         weights = np.zeros(labels.shape, "float32")

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_tupe import TupeBackbone, TupeTextClassifier
+from keras_tupe import TupeBackbone, TupeTextClassifier, TupeTokenClassifier
 from keras_tupe.data import Padded
 from keras_tupe.trainer import LinearWarmupDecay, NonFiniteError
 from training.command.log import read_log
@@ -65,6 +65,14 @@ def test_a_command_s_settings_reach_the_recipe_and_the_precision(settings):
         assert keras.config.dtype_policy().name == "mixed_bfloat16"
     finally:
         keras.config.set_dtype_policy("float32")
+
+
+def test_predictions_of_tokens_are_cut_to_their_rows_and_not_their_classes():
+    backbone = make().backbone
+    width = rows().evaluation_batch(0)[0]["token_ids"].shape[1]
+    model = TupeTokenClassifier(backbone, width)
+    found = FineTuner().predict(model, rows())
+    assert [x.shape for x in found] == [(len(ids), width) for ids in TOKENS]
 
 
 def test_predictions_are_those_of_the_model_row_by_row():
