@@ -187,9 +187,19 @@ class Encoder:
         dropout: dropout rate of the classifiers, inside the encoder and before the last layer.
         position_file: the Python file that defines its positional method, or `None`.
         keep_zeros: whether kernels' weights that are zero stay so in training.
+        lora_rank: rank of the adapters that classifiers are trained by, or `None`.
+        lora_layers: which layers get adapters, see `enable_lora`; those by default if empty.
     """
 
-    def __init__(self, folder, dropout, position_file=None, keep_zeros=False):
+    def __init__(
+        self,
+        folder,
+        dropout,
+        position_file=None,
+        keep_zeros=False,
+        lora_rank=None,
+        lora_layers=(),
+    ):
         model, text = load_preset(folder)
         backbone = model if isinstance(model, TupeBackbone) else model.backbone
         if text is None:
@@ -207,16 +217,28 @@ class Encoder:
         self._config = {**backbone.get_config(), "dropout": dropout, "dtype": None}
         self._dropout = dropout
         self._keeps_zeros = keep_zeros
+        self._lora = lora_rank, lora_layers or None
         self._weights = backbone.get_weights()
         self.digest = preset_digest(folder, position_file)
 
     def classifier(self, num_classes):
         """Returns a new classifier, or a regression of one class: its last layer is drawn anew."""
+        return self.adapted(self.plain(num_classes))
+
+    def plain(self, num_classes):
+        """Returns what `classifier` does, without adapters."""
         backbone = TupeBackbone.from_config(self._config)
         backbone.set_weights(self._weights)
         if self._keeps_zeros:
             keep_zeros(backbone)
         return TupeTextClassifier(backbone, num_classes, dropout=self._dropout)
+
+    def adapted(self, model):
+        """Returns a model, with adapters if there are to be some."""
+        rank, layers = self._lora
+        if rank is not None:
+            model.enable_lora(rank, layers)
+        return model
 
 
 def can_extend(method, options):

@@ -41,7 +41,8 @@ class Glue(Task):
             print(f"finetune glue: left out: {line}", file=sys.stderr)
         self.tuner = FineTuner.of(settings)
         self.encoder = Encoder(
-            settings.preset, settings.dropout, settings.position_file, settings.keep_zeros
+            *(settings.preset, settings.dropout, settings.position_file, settings.keep_zeros),
+            *(settings.lora_rank, settings.lora_layers),
         )
         self.position = self.encoder.position
         longest = self.asked.length
@@ -303,6 +304,7 @@ def changes(asked, settings, length):
         ("dropout", settings.dropout, 0.1),
         ("weight decay", settings.weight_decay, 0.01),
         ("clip norm", settings.clip_norm, 1.0),
+        ("rank of adapters", settings.lora_rank, None),
     ]
     found += [
         f"{x} {ours}, not {theirs}{''.join(where)}"
