@@ -164,8 +164,8 @@ def _dense_layers(model):
     backbone = getattr(model, "backbone", model)
     layers = [x for x in all_layers(backbone) if isinstance(x, LowRank)]
     owners = {id(layer.frozen_kernel): layer for layer in layers}
-    paths = {path.rpartition("/")[0]: id(w) for path, w in weights_by_path(backbone).items()}
-    return {path: owners[weight] for path, weight in paths.items() if weight in owners}
+    pairs = [(path, owners.get(id(x))) for path, x in weights_by_path(backbone).items()]
+    return {path.rpartition("/")[0]: layer for path, layer in pairs if layer}
 
 
 def _ranks(model):
