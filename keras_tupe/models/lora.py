@@ -51,8 +51,8 @@ class LoraModel(PresetModel):
             lora_alpha: positive number. Defaults to the rank.
 
         Raises:
-            ValueError: for impossible arguments, a name of no layer, or a layer that has an
-                adapter, is quantized, or has a kernel under a constraint.
+            ValueError: for impossible arguments, a name of no layer, a model that has adapters, or
+                a layer that is quantized or whose kernel is under a constraint.
 
         Example:
             >>> model = keras_tupe.TupeTextClassifier(keras_tupe.TupeBackbone(50, 1, 2, 16, 32), 2)
@@ -63,6 +63,11 @@ class LoraModel(PresetModel):
         integer("rank", rank)
         if lora_alpha is not None:
             number("lora_alpha", lora_alpha, above=0)
+        if _ranks(self):
+            raise ValueError(
+                "A model takes adapters once; load it again, or go on from what `merge_lora` "
+                f"returns. Received: rank={rank} for a model with adapters, {self.name!r}"
+            )
         backbone, layers = getattr(self, "backbone", self), _dense_layers(self)
         names = target_layer_names or self.default_lora_layer_names()
         chosen = {path: [name for name in names if _fits(path, name)] for path in layers}

@@ -327,8 +327,8 @@ def test_what_cannot_be_is_refused_in_a_sentence():
         model.enable_lora(2, lora_alpha=0)
     assert len(model.trainable_weights) == len(model.weights)
     model.enable_lora(2)
-    with pytest.raises(ValueError, match="lora_enabled=True"):
-        model.enable_lora(2)
+    with pytest.raises(ValueError, match="for a model with adapters"):
+        model.enable_lora(2, ["key"])
     with pytest.raises(ValueError, match="is not quantized"):
         model.quantize("int8")
     whole = merge_lora(model)
