@@ -72,7 +72,7 @@ class LowRank:
         for number, (weight, _) in enumerate(merged([self], self.weights)):
             weight.assign(store[str(number)])
         # Keras sets A to zero too, from where neither learns
-        self.lora_kernel_b.assign(ops.zeros_like(self.lora_kernel_b))
+        self.lora_kernel_b.assign(ops.zeros(self.lora_kernel_b.shape))
 
 
 def merged(layers, weights):
