@@ -27,6 +27,7 @@ from keras_tupe.convert.tokenizer_files import (
     vocabulary_problems,
     write_vocabulary,
 )
+from keras_tupe.models.lora import merge_lora
 from keras_tupe.models.presets import check_inside, check_sizes
 from keras_tupe.tasks import TASKS
 
@@ -518,6 +519,7 @@ def to_hf(model, folder, model_type=None):
 @contextlib.contextmanager
 def written(model, folder, model_type=None, alone=False):
     """Writes a model, see `to_hf`; in the `with` block its path, to write more files into."""
+    model = merge_lora(model)
     backbone, name = getattr(model, "backbone", model), type(model).__name__
     known = by_type().values()
     own = [x.model_type for x in known if name in x.heads]

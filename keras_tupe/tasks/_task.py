@@ -11,7 +11,7 @@ import numpy as np
 from keras import ops
 
 from keras_tupe._registry import Registry
-from keras_tupe.models.presets import PresetModel
+from keras_tupe.models.lora import LoraModel
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
 from keras_tupe.tasks import _by_length as by_length
@@ -28,7 +28,7 @@ _OF_DATA = (
 )
 
 
-class TupeTask(PresetModel):
+class TupeTask(LoraModel):
     """A head on an encoder: the first parent of every task, before a class of KerasHub.
 
     A task says what is its own in the attributes and methods below; the constructor, the graph, the

@@ -283,7 +283,7 @@ def run_key(model, loss, optimizer):
     """Returns what two runs must have in common to share a compiled step, or `None` if unknown."""
     try:
         config = {**model.get_config(), "name": None}
-        kept = [weight.constraint for weight in model.trainable_weights]
+        kept = [(weight.shape, weight.constraint) for weight in model.trainable_weights]
         return type(model), config, type(loss), {**loss.get_config(), "name": None}, optimizer, kept
     except NotImplementedError:
         return None

@@ -52,6 +52,17 @@ class FinetuneSettings(StudyOptions):
     dropout: float = setting(
         0.1, "Dropout rate of the encoder and before the last layer.", rule=SHARE
     )
+    lora_rank: int | None = setting(
+        None,
+        "Rank of adapters (LoRA) that are trained, with the head, in place of the encoder's "
+        "weights. Default: all weights are trained.",
+        rule=COUNT,
+    )
+    lora_layers: tuple = setting(
+        (),
+        "Names of dense layers, or patterns of their paths such as position_bias/*, that get "
+        "adapters. Default: queries and values.",
+    )
     seeds: int | None = setting(None, "Runs; their seeds are 0, 1, ...", rule=COUNT, counts=False)
     # === Machine ===
     strategy: str = machine.strategy()
@@ -67,6 +78,11 @@ class FinetuneSettings(StudyOptions):
         """Returns a sentence for each mistake."""
         wrong = wrong_fields(self)
         found = [*wrong.values(), *self.own_problems(wrong)]
+        if self.lora_layers and self.lora_rank is None:
+            found.append(
+                "--lora-layers says which layers get adapters: give their --lora-rank too. "
+                f"Received: lora_layers={' '.join(self.lora_layers)}"
+            )
         if self.batch_size and not wrong.keys() & {"batch_size", "micro_batches"}:
             found += uneven_micro_batches(self.batch_size, self.micro_batches)
         return found + self.out_problems() + self.preset_problems(wrong)

@@ -48,7 +48,7 @@ _SOURCE = (
 # What counts besides the length, whose larger values are Huang et al.'s own subject.
 _PROTOCOL = (
     *("doc_stride", "max_question_length", "learning_rate", "epochs", "batch_size", "warmup"),
-    *("weight_decay", "clip_norm", "dropout", "max_answer_length"),
+    *("weight_decay", "clip_norm", "dropout", "max_answer_length", "lora_rank"),
 )
 
 
@@ -88,7 +88,7 @@ class Squad(Task):
         for line in [line for found in self.data.values() for line in found.skipped]:
             print(f"finetune squad: left out: {line}", file=sys.stderr)
         self.tuner = FineTuner.of(settings)
-        self.encoder = Encoder(settings.preset, settings.dropout, settings.position_file)
+        self.encoder = Encoder.of(settings)
         self.position = self.encoder.position
         self.windows = {
             name: squad_windows(
@@ -149,10 +149,10 @@ class Squad(Task):
         }
 
     def _model(self, notes):
-        backbone = self.encoder.classifier(num_classes=1).backbone
+        backbone = self.encoder.backbone()
         model, note = span_extractor(backbone, self.settings.length, self.settings.extend)
         notes.append(note)
-        return model
+        return self.encoder.adapted(model)
 
     def _rows(self, name, seed=0):
         return rows_of(

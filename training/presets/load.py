@@ -206,9 +206,19 @@ class Encoder:
         dropout: dropout rate of the classifiers, inside the encoder and before the last layer.
         position_file: the Python file that defines its positional method, or `None`.
         keep_zeros: whether kernels' weights that are zero stay so in training.
+        lora_rank: rank of the adapters that classifiers are trained by, or `None`.
+        lora_layers: which layers get adapters, see `enable_lora`; those by default if empty.
     """
 
-    def __init__(self, folder, dropout, position_file=None, keep_zeros=False):
+    def __init__(
+        self,
+        folder,
+        dropout,
+        position_file=None,
+        keep_zeros=False,
+        lora_rank=None,
+        lora_layers=(),
+    ):
         if is_foreign(folder):
             keras.utils.set_random_seed(0)  # of weights that it lacks, such as a pooler's
             model, _ = convert.load(folder)
@@ -231,8 +241,16 @@ class Encoder:
         self._config = {**backbone.get_config(), "dropout": dropout, "dtype": None}
         self._dropout = dropout
         self._keeps_zeros = keep_zeros
+        self._lora = lora_rank, lora_layers or None
         self._weights = backbone.get_weights()
         self.digest = preset_digest(folder, position_file)
+
+    @classmethod
+    def of(cls, settings):
+        """Returns the encoder that a command's settings ask for."""
+        names = ("position_file", "keep_zeros", "lora_rank", "lora_layers")
+        given = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
+        return cls(settings.preset, settings.dropout, **given)
 
     def backbone(self):
         """Returns a new encoder with the preset's weights."""
@@ -244,7 +262,15 @@ class Encoder:
 
     def classifier(self, num_classes, **options):
         """Returns a new classifier, or a regression of one class: its last layer is drawn anew."""
-        return TupeTextClassifier(self.backbone(), num_classes, dropout=self._dropout, **options)
+        model = TupeTextClassifier(self.backbone(), num_classes, dropout=self._dropout, **options)
+        return self.adapted(model)
+
+    def adapted(self, model):
+        """Returns a model, with adapters if there are to be some."""
+        rank, layers = self._lora
+        if rank is not None:
+            model.enable_lora(rank, layers)
+        return model
 
 
 def can_extend(method, options):

@@ -333,6 +333,8 @@ WRONG = {
     "dropout": ({"dropout": 1.0}, "--dropout must be from 0 to below 1."),
     "warm-up": ({"warmup": 1.5}, "--warmup must be a share from 0 to below 1, or a whole number"),
     "parts": ({"micro_batches": 3}, "--batch-size must be divisible by --micro-batches"),
+    "adapters": ({"lora_rank": 0}, "--lora-rank must be an integer >= 1. Received: 0"),
+    "layers": ({"lora_layers": "*"}, "get adapters: give their --lora-rank too. Received: "),
     "option": ({"dropuot": 0}, "the nearest option is --dropout"),
     "strategy": ({"strategy": "onee"}, "the nearest is 'one'. Received: 'onee'"),
 }
@@ -355,6 +357,7 @@ OWN_WRONG = {
         ({"learning_rates": ["0"]}, "numbers above 0. Received: '0'"),
         ({"learning_rates": ["nan"]}, "numbers above 0. Received: 'nan'"),
         ({"learning_rates": ["1e-4", "0.0001"]}, "must differ. Received: 1e-4 0.0001"),
+        ({"lora_rank": 2, "keep_zeros": True}, "leave out either it or --lora-rank. Received: "),
         ({"length": 3}, "--length must be an integer >= 6"),
         ({"length": 25}, "--length must not be above 24, the most tokens that the preset's"),
         ({"batch_size": None, "micro_batches": 3}, "Received: batch_size=32, micro_batches=3"),
@@ -408,8 +411,11 @@ def test_a_warmup_as_long_as_the_training_is_told(finished, tmp_path):
         ),
         (
             "seq2seq",
-            ["--train", "no.tsv", "--position", "tupe_q"],
-            ["--train must be a file", "--valid must name a file of pairs", "--position must be"],
+            ["--train", "no.tsv", "--position", "tupe_q", "--lora-rank", "2"],
+            [
+                *("--train must be a file", "--valid must name a file of pairs"),
+                *("--position must be", "--lora-rank trains adapters beside"),
+            ],
         ),
     ],
 )

@@ -129,6 +129,24 @@ def run(tuner, recipe, folder):
     return np.stack(tuner.predict(model, rows())), [line.split(",")[:4] for line in lines]
 
 
+def test_adapters_begin_again_too(tmp_path):
+    def adapted():
+        model = make()
+        model.enable_lora(2)
+        return model
+
+    tuner, found = FineTuner(xla="off"), []
+    for tuner_of_run, recipe in ((tuner, FIRST), (tuner, SECOND), (FineTuner(xla="off"), SECOND)):
+        given = dataclasses.replace(recipe, epochs=1)
+        model = tuner_of_run.fit(adapted, rows(), given, tmp_path / str(len(found)))
+        found.append([keras.ops.convert_to_numpy(weight) for weight in model.trainable_weights])
+    assert len(found[0]) == 6
+    first, second, alone = found
+    for one, other, wanted in zip(first, second, alone, strict=True):
+        np.testing.assert_array_equal(other, wanted)
+        assert np.any(one != other)
+
+
 # the quick one is that of a lost run in test_finetune
 @pytest.mark.slow
 def test_a_run_is_the_same_to_the_bit_whatever_ran_before(tmp_path):

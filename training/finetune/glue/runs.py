@@ -33,9 +33,7 @@ class Glue(Task):
         for line in [line for found in self.rows.values() for line in found.skipped]:
             print(f"finetune glue: left out: {line}", file=sys.stderr)
         self.tuner = FineTuner.of(settings)
-        self.encoder = Encoder(
-            settings.preset, settings.dropout, settings.position_file, settings.keep_zeros
-        )
+        self.encoder = Encoder.of(settings)
         self.position = self.encoder.position
         longest = self.asked.length
         self.length = settings.length or min(longest, self.encoder.limit or longest)
@@ -296,6 +294,7 @@ def changes(asked, settings, length):
         ("dropout", settings.dropout, 0.1),
         ("weight decay", settings.weight_decay, 0.01),
         ("clip norm", settings.clip_norm, 1.0),
+        ("rank of adapters", settings.lora_rank, None),
     ]
     found += [
         f"{x} {ours}, not {theirs}{''.join(where)}"

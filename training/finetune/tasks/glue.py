@@ -82,6 +82,11 @@ class Settings(FinetuneSettings):
     def own_problems(self, wrong):
         """Returns a sentence for each mistake in tasks, learning rates and data."""
         found = _tasks(self.tasks) + _learning_rates(self.learning_rates)
+        if self.keep_zeros and self.lora_rank is not None:
+            found.append(
+                "--keep-zeros keeps kernels' zeros, to which an adapter adds: leave out either it "
+                f"or --lora-rank. Received: keep_zeros=True, lora_rank={self.lora_rank}"
+            )
         if not (found or wrong or self.batch_size):  # else there is no protocol, or it is checked
             found += uneven_micro_batches(self.asked().batch_size, self.micro_batches)
         return found + _data(self.data)

@@ -48,7 +48,7 @@ class Texts(Task):
         for line in report.told_columns(reader.columns, len(reader.left_out), self.repeated):
             print(f"finetune: {line}", file=sys.stderr)
         self.tuner = FineTuner.of(settings)
-        self.encoder = Encoder(settings.preset, settings.dropout, settings.position_file)
+        self.encoder = Encoder.of(settings)
         self.position = self.encoder.position
         most = self.encoder.limit or _LONGEST
         self.length = settings.length or min(most, _LONGEST)
