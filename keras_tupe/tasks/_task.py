@@ -210,7 +210,10 @@ class TupeTask(LoraModel):
 
     def told(self, answers):
         """Returns what `answers`, of `ask`, are in a table: name of a column -> list of cells."""
-        return {name: np.asarray(value).tolist() for name, value in answers.items()}
+        return {
+            name: value.tolist() if isinstance(value, np.ndarray) else list(value)
+            for name, value in answers.items()
+        }
 
     @classmethod
     def scored(cls, labels, predictions):

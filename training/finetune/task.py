@@ -18,6 +18,9 @@ METRIC_NAMES = {
     "matthews": "Matthews correlation",
     "pearson": "Pearson correlation",
     "spearman": "Spearman correlation",
+    "span_f1": "span F1",
+    "span_precision": "span precision",
+    "span_recall": "span recall",
     "r2": "R\N{SUPERSCRIPT TWO}",
 }
 

@@ -24,7 +24,7 @@ from training.command.log import read_log
 from training.command.shell import tasks_in
 from training.finetune import engine
 from training.finetune.task import digest_of, part_of
-from training.finetune.tasks import classify, glue, pair, regress, seq2seq, squad
+from training.finetune.tasks import classify, glue, pair, regress, seq2seq, squad, tag
 from training.presets.load import load_preset
 from training.pretrain.loop import Training
 
@@ -94,6 +94,18 @@ def write_table(folder, task, seed):
                 table.writerows(rows)
 
 
+def write_tags(folder, seed=0):
+    """Writes CoNLL files in which words that tell a class have a tag."""
+    rng = random.Random(f"tags {seed}")
+    for name, count in {"train.conll": 40, "valid.conll": 24, "test.conll": 12}.items():
+        texts = [glue_cases.row("sst2", rng, index)[0][0].split() for index in range(count)]
+        tagged = [
+            [f"{word}\t{'B-' + word[:3] if word[-1].isdigit() else 'O'}" for word in words]
+            for words in texts
+        ]
+        (folder / name).write_text("\n\n".join("\n".join(lines) for lines in tagged) + "\n")
+
+
 def of_tables(task, settings, picture):
     """Returns the case of a task on tables."""
     own = {"train", "valid", "test", "text", "label", "skip_bad", "learning_rates", "score"}
@@ -153,6 +165,18 @@ CASES = {
     ),
     "classify": of_tables("sst2", classify.Settings, "confusion.png"),
     "pair": of_tables("mrpc", pair.Settings, "confusion.png"),
+    "tag": Case(
+        write_tags,
+        glue_cases.save_preset,
+        {**glue_cases.OPTIONS, "check_counts": None},
+        {name: f"{name}.conll" for name in ("train", "valid", "test")},
+        "lr-0.01/seed-1",
+        {"valid.npy", "test.npy", "preset"},
+        "confusion.png",
+        tag.Settings,
+        {"train", "valid", "test", "label", "learning_rates", "score", "export"},
+        {"preset"},
+    ),
     "regress": of_tables("stsb", regress.Settings, "answers.png"),
 }
 
@@ -347,6 +371,10 @@ OF_TABLES = [
     ({"test": "no.csv"}, "--test must be a table of texts. Received: 'no.csv'"),
 ]
 OWN_WRONG = {
+    "tag": [
+        *OF_TABLES[:-1],
+        ({"test": "no.csv"}, "--test must be a CoNLL file. Received: 'no.csv'"),
+    ],
     "glue": [
         ({"tasks": "qnly"}, "the nearest is 'qnli'. Received: 'qnly'"),
         ({"tasks": "wnli"}, "--tasks has no WNLI: both papers leave it out"),

@@ -1,6 +1,5 @@
 """What is told of runs on tables of texts: scores, the chosen run, what was left out."""
 
-import functools
 import math
 import shlex
 import shutil
@@ -33,10 +32,10 @@ def told_columns(columns, left_out, repeated):
     ]
 
 
-def chosen_run(results, settings):
-    """Returns the run that counts: of the rate with the best mean on --valid, the best seed."""
-    runs, name = converged(results), settings.main_score
-    score = {run.name: _scores(run)[name] for run in runs}
+def chosen_run(results, main):
+    """Returns the run that counts: of the rate with the best mean `main` score, the best seed."""
+    runs = converged(results)
+    score = {run.name: _scores(run)[main] for run in runs}
 
     def mean(rate):
         return statistics.fmean(score[run.name] for run in _of_rate(runs, rate))
@@ -56,12 +55,12 @@ def common(work, results, chosen, outputs):
     """
     settings, last = work.settings, work.names[-1]
     labels, answers = work.data[last].labels, work.answers(outputs[last])
-    main = settings.main_score
-    score = functools.partial(metrics.bootstrap_interval, getattr(metrics, main))
-    low, high = (100 * x for x in score(work.numbers(labels), answers)[1:])
+    main = work.main_score
+    score, columns = work.sampled(labels, answers)
+    low, high = (100 * x for x in metrics.bootstrap_interval(score, *columns)[1:])
     constant = work.compared(labels, work.constant(len(labels)))
     place, value = chosen.place, work.compared(labels, answers)[main]
-    cut = {name: tokens.num_cut for name, tokens in work.tokens.items() if tokens.num_cut}
+    cut = {name: work.num_cut(name) for name in work.names if work.num_cut(name)}
     numbers = {
         "preset": settings.preset,
         "position": work.position,
@@ -105,7 +104,7 @@ def common(work, results, chosen, outputs):
 
 def _command(work):
     """Returns the command that answers a file of texts like those of --train."""
-    columns = work.reader.columns["train"]
+    columns = work.reader.columns.get("train", {})
     words = ["keras-tupe", "predict", f"{work.settings.out}/preset", "--input", "FILE.csv"]
     for what, name in list(columns.items())[:-1]:
         words += [f"--{what}", name]
@@ -265,7 +264,7 @@ def _share(value):
     return "-" if math.isnan(value) else f"{100 * value:.1f} %"
 
 
-def draw_confusion(path, names, counts):
+def draw_confusion(path, names, counts, what="Rows"):
     """Draws how often a class was called which, as shares of each label's rows."""
     from matplotlib.figure import Figure
 
@@ -285,7 +284,7 @@ def draw_confusion(path, names, counts):
         color = "white" if shares[row, column] > 0.6 else "black"
         text = f"{counts[row, column]:,}"
         axes.text(column, row, text, ha="center", va="center", color=color, fontsize=8)
-    axes.set_title("Rows by label and answer", fontsize=11)
+    axes.set_title(f"{what} by label and answer", fontsize=11)
     save(figure, path)
 
 

@@ -38,14 +38,14 @@ class Texts(Task):
         super().__init__(settings)
         self.names = [name for name in FILES if getattr(settings, name) is not None]
         self.files = [name for name in self.names if name != "valid" or not settings.share]
-        reader = Reader(settings)
-        self.data = self.read(reader)
-        reader.finish()
+        self.reader = Reader(settings)
+        self.data = self.read(self.reader)
+        self.reader.finish()
         if settings.share:
             self.data["train"], self.data["valid"] = self.data["train"].split(settings.share)
-        self.reader = reader
         self.data["train"] = self.data["train"].part(settings.limit)
-        for line in report.told_columns(reader.columns, len(reader.left_out), self.repeated):
+        told = self.reader.columns, len(self.reader.left_out), self.repeated
+        for line in report.told_columns(*told):
             print(f"finetune: {line}", file=sys.stderr)
         self.tuner = FineTuner.of(settings)
         self.encoder = Encoder.of(settings)
@@ -58,7 +58,7 @@ class Texts(Task):
             segments=self.encoder.has_segments,
             name="preprocessor",
         )
-        self.tokens = {name: self.tokens_of(found) for name, found in self.data.items()}
+        self.tokens = {name: self.tokens_of(name) for name in self.names}
 
     # What a task says
 
@@ -89,6 +89,10 @@ class Texts(Task):
         """Returns the answers of who always says the same, whatever the text, for so many rows."""
         raise NotImplementedError
 
+    def sampled(self, labels, answers):
+        """Returns the main score as a function of arrays `(rows, ...)`, and these, a tuple."""
+        return getattr(metrics, self.main_score), (self.numbers(labels), answers)
+
     def parts(self, examples, outputs):
         """Returns what else is told of the chosen run: Markdown texts, numbers and pictures."""
         return [], {}, {}
@@ -105,6 +109,11 @@ class Texts(Task):
             if name != "train"
         }
 
+    @property
+    def main_score(self):
+        """Name of the score that decides."""
+        return self.settings.main_score
+
     def content(self):
         """Returns the hashes of all files' rows."""
         return {name: found.digest() for name, found in self.data.items()}
@@ -118,7 +127,7 @@ class Texts(Task):
                     f"lr-{rate}/seed-{seed}",
                     functools.partial(self.do, own),
                     {"position": self.position, **own},
-                    {**self.shared, "length": self.length, "score": self.settings.main_score},
+                    {**self.shared, "length": self.length, "score": self.main_score},
                     own,
                 )
 
@@ -132,7 +141,7 @@ class Texts(Task):
             def after_epoch(model):
                 with progress.paused():
                     scores = self.scores("valid", self.outputs(model, "valid"))
-                    best.see(model, scores[self.settings.main_score])
+                    best.see(model, scores[self.main_score])
                 shown = ", ".join(f"{name} {value:.2f}" for name, value in scores.items())
                 progress.say(f"epoch {best.epochs} of {recipe.epochs}: {shown}")
                 return best.is_over
@@ -158,11 +167,14 @@ class Texts(Task):
         saved(model, self.preprocessor, folder / PRESET)
         return {"scores": found, "epochs": best.kept_epoch}
 
-    def tokens_of(self, examples):
-        """Returns the `Tokens` of all rows."""
-        return tokenize(
-            self.encoder.tokenizer, examples.texts, self.length, self.encoder.has_segments
-        )
+    def tokens_of(self, name):
+        """Returns the tokens of a file's rows, of which `rows` makes batches."""
+        texts, segments = self.data[name].texts, self.encoder.has_segments
+        return tokenize(self.encoder.tokenizer, texts, self.length, segments)
+
+    def num_cut(self, name):
+        """Returns how many rows of a file are longer than what is read."""
+        return self.tokens[name].num_cut
 
     def rows(self, name, seed=0):
         """Returns the `Padded` batches of a file."""
@@ -186,7 +198,7 @@ class Texts(Task):
         return self.compared(self.data[name].labels, self.answers(outputs))
 
     def compared(self, labels, answers):
-        """Returns the scores of answers in percent, by name."""
+        """Returns the scores of answers in percent, by name, the main one among them."""
         labels = self.numbers(labels)
         return {
             name: 100 * float(getattr(metrics, name)(labels, answers))
@@ -195,7 +207,7 @@ class Texts(Task):
 
     def report(self, results):
         """Returns the report; the chosen run's preset, and export, are copied to --out."""
-        chosen = report.chosen_run(results, self.settings)
+        chosen = report.chosen_run(results, self.main_score)
         out, settings = pathlib.Path(self.settings.out), self.settings
         outputs = {name: np.load(chosen.folder / f"{name}.npy") for name in self.names[1:]}
         with new_folder(out / PRESET, check=lambda path: None) as folder:

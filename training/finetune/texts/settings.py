@@ -10,39 +10,29 @@ FILES = ("train", "valid", "test")
 
 @dataclasses.dataclass(frozen=True)
 @inheriting
-class TextSettings(FinetuneSettings):
-    """What all tasks on tables of texts ask for."""
+class FileSettings(FinetuneSettings):
+    """What all tasks on files of texts ask for."""
 
     epochs: int = 3
     batch_size: int = 32
     warmup: float = 0.06
     seeds: int = 1
     # === Rows ===
-    train: str | None = setting(
-        None, "Table to train on: .csv, .tsv, .jsonl or .parquet.", counts=False
-    )
+    train: str | None = setting(None, "File to train on.", counts=False)
     valid: str | None = setting(
         "0.1",
-        "Table to choose on: seeds, learning rates and epochs; or a share of --train, drawn at "
+        "File to choose on: seeds, learning rates and epochs; or a share of --train, drawn at "
         "random.",
         counts=False,
     )
     test: str | None = setting(
-        None, "Table to score the chosen run on besides. Default: none.", counts=False
+        None, "File to score the chosen run on besides. Default: none.", counts=False
     )
-    text: str | None = setting(None, "Column of the texts. Default: guessed.", counts=False)
-    label: str | None = setting(None, "Column of the labels. Default: guessed.", counts=False)
     length: int | None = setting(
         None,
         "Most tokens of a row, special ones included; longer texts are cut. "
         "Default: what the model takes, at most 512.",
         rule=("an integer >= 6", lambda value: value >= 6),
-    )
-    skip_bad: bool = setting(
-        False,
-        "Whether bad rows are left out, and written to left-out.jsonl, instead of ending with an "
-        "error.",
-        counts=False,
     )
     # === Training ===
     learning_rates: tuple = setting(("5e-5",), "Highest learning rates to try, > 0.", counts=False)
@@ -61,13 +51,13 @@ class TextSettings(FinetuneSettings):
     )
 
     purpose = "texts"
-    texts = (1,)  # how many columns of texts a row may have
+    content = "a table of texts"  # of the files
     scores = ()  # of `keras_tupe.metrics`, the main one first; all are better if higher
 
     def own_problems(self, wrong):
         """Returns a sentence for each mistake in files, learning rates and the score."""
         files = ("train",) if self.share else ("train", "valid")
-        found = wrong_files(self, "a table of texts", *files, besides=("test",))
+        found = wrong_files(self, self.content, *files, besides=("test",))
         rates = [*map(_number, self.learning_rates)]
         if not rates or None in rates or len(set(rates)) < len(rates):
             found.append(
@@ -105,6 +95,23 @@ class TextSettings(FinetuneSettings):
     def main_score(self):
         """The score that decides."""
         return self.score or self.scores[0]
+
+
+@dataclasses.dataclass(frozen=True)
+@inheriting
+class TextSettings(FileSettings):
+    """What all tasks on tables of texts ask for: .csv, .tsv, .jsonl or .parquet files."""
+
+    text: str | None = setting(None, "Column of the texts. Default: guessed.", counts=False)
+    label: str | None = setting(None, "Column of the labels. Default: guessed.", counts=False)
+    skip_bad: bool = setting(
+        False,
+        "Whether bad rows are left out, and written to left-out.jsonl, instead of ending with an "
+        "error.",
+        counts=False,
+    )
+
+    texts = (1,)  # how many columns of texts a row may have
 
 
 def _number(text):
