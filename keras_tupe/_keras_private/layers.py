@@ -39,6 +39,14 @@ def add_weight_late(owner, *args, **kwargs):
         owner._tracker.locked = locked
 
 
+def own_kernel(layer):
+    """Returns the kernel of a dense layer, without an adapter; `None` before it is built.
+
+    Public name: none; `kernel` is the sum of both.
+    """
+    return getattr(layer, "_kernel", None)
+
+
 def without_autocast():
     """Returns a scope in which variables are read as they are stored.
 

@@ -2,7 +2,7 @@
 
 from keras import ops
 
-from keras_tupe._keras_private.layers import add_weight_late
+from keras_tupe._keras_private.layers import add_weight_late, own_kernel
 from keras_tupe.layers._parts import at_least_float32
 
 
@@ -20,29 +20,29 @@ class LowRank:
 
     def lora_shapes(self, rank):
         """Returns the shapes of A and B by the names of these weights."""
-        shape, axes = tuple(self._kernel.shape), self.output_axes
+        shape, axes = tuple(self.frozen_kernel.shape), self.output_axes
         return {"lora_kernel_a": (*shape[:-axes], rank), "lora_kernel_b": (rank, *shape[-axes:])}
 
     def enable_lora(self, rank, lora_alpha=None, a_initializer="he_uniform", b_initializer="zeros"):
-        if self.lora_enabled or self.quantization_mode or self._kernel.constraint:
+        if self.lora_enabled or self.quantization_mode or self.frozen_kernel.constraint:
             raise ValueError(
                 "A layer takes one adapter, beside a kernel that is neither quantized nor under a "
                 f"constraint. Received: {self.path!r} with lora_enabled={self.lora_enabled}, "
-                f"quantization={self.quantization_mode}, constraint={self._kernel.constraint}"
+                f"quantization={self.quantization_mode}, constraint={self.frozen_kernel.constraint}"
             )
         given = {"dtype": at_least_float32(self.variable_dtype)}
         for (name, shape), kind in zip(  # noqa: B905
             self.lora_shapes(rank).items(), (a_initializer, b_initializer)
         ):
             setattr(self, name, add_weight_late(self, shape, kind, name=name, **given))
-        self._kernel.trainable = False
+        self.frozen_kernel.trainable = False
         self.lora_enabled, self.lora_rank = True, rank
         self.lora_alpha = rank if lora_alpha is None else lora_alpha
 
     @property
     def frozen_kernel(self):
         """The kernel without what the adapter adds to it; `None` before it is built."""
-        return getattr(self, "_kernel", None)
+        return own_kernel(self)
 
     @property
     def kernel(self):
@@ -50,8 +50,8 @@ class LowRank:
         if not self.lora_enabled:
             return super().kernel
         added = ops.tensordot(self.lora_kernel_a, self.lora_kernel_b, axes=1)
-        kernel = ops.add(self._kernel, self.lora_alpha / self.lora_rank * added)
-        return ops.cast(kernel, self._kernel.dtype)
+        kernel = ops.add(self.frozen_kernel, self.lora_alpha / self.lora_rank * added)
+        return ops.cast(kernel, self.frozen_kernel.dtype)
 
     def adapted(self, rows):
         """Returns what the adapter adds to the products of `(rows, inputs)`, `(rows, outputs)`."""

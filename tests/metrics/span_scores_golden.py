@@ -8,8 +8,6 @@ import pathlib
 import random
 import sys
 
-from seqeval.metrics.sequence_labeling import get_entities, precision_recall_fscore_support
-
 PREFIXES = ("BI", "BIES", "I")
 RANDOM = random.Random(0)
 
@@ -28,6 +26,8 @@ def tags(prefixes, length):
 
 def scores(labels, predictions):
     """Returns precision, recall, F1 and number of labels, by type and of all, under no name."""
+    from seqeval.metrics.sequence_labeling import get_entities, precision_recall_fscore_support
+
     names = sorted({entity[0] for texts in (labels, predictions) for entity in get_entities(texts)})
     columns = precision_recall_fscore_support(labels, predictions, average=None)
     every = precision_recall_fscore_support(labels, predictions, average="micro")
