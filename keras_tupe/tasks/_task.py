@@ -484,6 +484,16 @@ def normal(backbone):
     return keras.initializers.RandomNormal(stddev=backbone.initializer_range)
 
 
+def check_labels(labels, num_classes):
+    """Refuses names of classes that are not as many different strings; `None` is none."""
+    names = {one for one in labels or () if isinstance(one, str)}
+    if labels is not None and not len(labels) == len(names) == num_classes:
+        raise ValueError(
+            "`labels` must be `num_classes` different strings. "
+            f"Received: num_classes={num_classes}, labels={labels!r}"
+        )
+
+
 def token_crossentropy():
     """Returns the cross entropy of class numbers and logits, a mean over weights."""
     return keras.losses.SparseCategoricalCrossentropy(

@@ -9,16 +9,8 @@ from keras import ops
 from keras_tupe.layers import Dropout
 from keras_tupe.layers._dense import Dense
 from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
-from keras_tupe.tasks._task import TupeTask, normal
+from keras_tupe.tasks._task import TupeTask, check_labels, normal
 from keras_tupe.trunk.config import ANY, COUNT, SHARE, setting
-
-
-def _names(name, value):
-    """Returns the names of classes, a list or `None`."""
-    is_list = isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
-    if value is None or (is_list and len(set(value)) == len(value)):
-        return value if value is None else list(value)
-    raise ValueError(f"`{name}` must be a list of different strings. Received: {name}={value!r}")
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -59,7 +51,7 @@ class TupeTextClassifier(TupeTask, keras_hub.models.TextClassifier):
         "num_classes": setting(COUNT, "Number of classes.", dataclasses.MISSING),
         "activation": setting(ANY, "Of the output."),
         "dropout": setting(SHARE, "Dropout rate before the last layer.", 0.1),
-        "labels": setting(_names, "Names of the classes."),
+        "labels": setting(ANY, "Names of the classes."),
     }
     reads = ("pooled_output",)
     signature, texts = "classify", (1, 2)
@@ -71,11 +63,7 @@ class TupeTextClassifier(TupeTask, keras_hub.models.TextClassifier):
     example_options = {"num_classes": 2}
 
     def head_layers(self, backbone, num_classes, activation=None, dropout=0.1, labels=None):
-        if labels is not None and len(labels) != num_classes:
-            raise ValueError(
-                "`labels` must name each class. Received: "
-                f"{len(labels)} labels, num_classes={num_classes}"
-            )
+        check_labels(labels, num_classes)
         return {
             "dropout": Dropout(dropout, dtype=backbone.dtype_policy, name="classifier_dropout"),
             "dense": Dense(

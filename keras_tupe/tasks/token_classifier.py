@@ -10,7 +10,7 @@ from keras import ops
 
 from keras_tupe.layers import Dropout
 from keras_tupe.layers._dense import Dense
-from keras_tupe.tasks._task import TupeTask, normal, token_crossentropy
+from keras_tupe.tasks._task import TupeTask, check_labels, normal, token_crossentropy
 from keras_tupe.trunk.config import ANY, COUNT, SHARE, setting
 
 
@@ -69,12 +69,7 @@ class TupeTokenClassifier(TupeTask, keras_hub.models.Task):
     example_options = {"num_classes": 4, "labels": ("O", "B-PER", "I-PER", "B-LOC")}
 
     def head_layers(self, backbone, num_classes, labels=None, dropout=0.1):
-        texts = [one for one in labels or () if isinstance(one, str)]
-        if labels is not None and not len(labels) == len(set(texts)) == num_classes:
-            raise ValueError(
-                "`labels` must be `num_classes` different strings. "
-                f"Received: num_classes={num_classes}, labels={labels!r}"
-            )
+        check_labels(labels, num_classes)
         dtype = backbone.dtype_policy
         return {
             "dropout": Dropout(dropout, dtype=dtype, name="tag_dropout"),

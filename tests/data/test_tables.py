@@ -116,7 +116,9 @@ def test_columns_are_guessed_by_usual_names_and_the_nearest_is_told(tmp_path):
     found = [table.column(what) for what in ("text", "text2", "label")]
     assert found == ["Sentence1", "sentence2", "Gold_Label"]
     assert table.column("text", "Id") == "Id"
-    with pytest.raises(ValueError, match=r"--label must name a column of a\.csv, .*'Gold_Label'"):
+    with pytest.raises(
+        ValueError, match=r"column of `label` must be one of a\.csv, .*'Gold_Label'"
+    ):
         table.column("label", "gold")
     path.write_text("x,y\n")
     assert Table(path).column("text") is None

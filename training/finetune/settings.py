@@ -1,6 +1,7 @@
 """The settings that all tasks of `keras-tupe finetune` share, and their checks."""
 
 import dataclasses
+import math
 import os
 
 from training.command.checks import not_there, uneven_micro_batches
@@ -14,7 +15,7 @@ from training.command.settings import (
     wrong_fields,
 )
 from training.machine import settings as machine
-from training.presets.folder import preset_problems
+from training.presets.folder import is_foreign, preset_problems
 from training.study.study import StudyOptions
 
 _WARMUP = (
@@ -73,6 +74,7 @@ class FinetuneSettings(StudyOptions):
     deterministic: bool = machine.deterministic()
 
     purpose = "the tasks' texts"  # of the preset's tokenizer
+    converts = True  # whether models of other libraries are converted on the way
 
     def problems(self):
         """Returns a sentence for each mistake."""
@@ -93,12 +95,19 @@ class FinetuneSettings(StudyOptions):
 
     def preset_problems(self, wrong):
         """Returns a sentence for each mistake in the preset, or in what must fit it."""
+        if self.converts and is_foreign(self.preset):
+            return []
         config, found = preset_problems(self.preset, self.purpose, self.position_file)
         return found + (self.misfits(config, wrong) if config else [])
 
     def misfits(self, config, wrong):
-        """Returns a sentence for each setting that does not fit the preset's configuration."""
-        return []
+        """Returns a sentence for each setting that does not fit the preset's configuration.
+
+        By default: if rows of `length` tokens are longer than the position tables.
+        """
+        reason = "knows; extend it with `keras_tupe.extend_positions`, or cut the texts shorter."
+        length = getattr(self, "length", None)
+        return too_long(length, config, lambda method, x: not method.has_length_limit(x), reason)
 
     def identity(self):
         """Returns the settings that change what comes out, a dictionary of JSON values.
@@ -155,3 +164,18 @@ def too_long(length, config, can_take, reason):
         f"--length must not be above {limit}, the most tokens that the preset's "
         f"{config['position']!r} {reason} Received: length={length}"
     ]
+
+
+def wrong_rates(texts):
+    """Returns a sentence for each mistake in what `--learning-rates` are, strings."""
+    found, values = [], []
+    for text in texts:
+        try:
+            values.append(float(text))
+        except ValueError:
+            values.append(math.nan)
+        if not 0 < values[-1] < math.inf:
+            found.append(f"--learning-rates must be numbers above 0. Received: {text!r}")
+    if not found and len(set(values)) < len(values):
+        found.append(f"--learning-rates must differ. Received: {' '.join(texts)}")
+    return found

@@ -41,7 +41,11 @@ def predict(settings):
                         raise ValueError(
                             "\n".join([*mistakes.sentences(), "--skip-bad gives them no answer."])
                         )
-                    told = model.told(model.ask(texts)) if texts else {}
+                    try:
+                        told = model.told(model.ask(texts)) if texts else {}
+                    except ValueError as error:
+                        message = f"In the {len(some):,} rows from {some[0][0]} on: {error}"
+                        raise ValueError(message) from error
                     answers.write([row for _, row in some], told, asked)
                     bar.update(len(some))
         for line in mistakes.sentences():
@@ -139,6 +143,11 @@ class _Answers:
         for number, row in enumerate(rows):
             if row is None:
                 continue
+            if is_csv and (more := row.keys() - set(self._columns)):
+                raise ValueError(
+                    "A .csv file has the columns of the first row alone: give --out as .jsonl. "
+                    f"Received: a later row with {', '.join(sorted(more))} too"
+                )
             cells = {**row, **dict(zip(self._names, answers.get(number, none), strict=True))}
             if is_csv:
                 csv.writer(texts).writerow([_cell(cells.get(name)) for name in columns])

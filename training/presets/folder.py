@@ -17,6 +17,7 @@ with without_keras():
 _ASSETS = pathlib.Path("assets", "tokenizer")
 _SETTINGS = ("config.json", "preprocessor.json", "tokenizer.json")
 _FOREIGN = (".json", ".txt", ".model", ".safetensors", ".bin")  # of another library's model
+_CONVERT = "Make one with `keras-tupe convert`. "
 _LAST, _FOLDER = "preset", "presets"  # of a run of `training.pretrain`
 _BYTES_AROUND = 4096  # of a weight in HDF5: names, groups, alignment; at most
 TOKENIZERS = ("tokenizer.json", "preprocessor.json")
@@ -27,12 +28,9 @@ def preset_problems(folder, purpose, position_file=None):
 
     A method's file is loaded, so that the method is known afterwards. The settings are `None` if
     the folder holds no preset of this package; `purpose` is what it reads, such as "questions".
-    A model of another library, which is converted when it is loaded, has neither.
     """
     if folder is None:
         return None, ["PRESET must be the folder of a preset. Received: none"]
-    if is_foreign(folder):
-        return None, []
     folder = pathlib.Path(folder)
     config = read_object(folder / "config.json").get("config")
     kinds = {"position": str, "position_options": dict}
@@ -41,7 +39,7 @@ def preset_problems(folder, purpose, position_file=None):
     ):
         return None, [
             "PRESET must be the folder of a preset of this package, with its config.json. "
-            f"Received: {str(folder)!r}"
+            f"{_CONVERT if is_foreign(folder) else ''}Received: {str(folder)!r}"
         ]
     found = []
     if not any((folder / name).is_file() for name in TOKENIZERS):
@@ -92,7 +90,7 @@ def wrong_new_folder(out):
 
 def is_foreign(folder):
     """Returns whether a folder holds a model of Hugging Face or sentence-transformers."""
-    folder = pathlib.Path(folder)
+    folder = pathlib.Path(folder or "")
     is_embedder = (folder / "modules.json").is_file()
     return is_embedder or "model_type" in read_object(folder / "config.json")
 

@@ -126,7 +126,7 @@ class Table:
         if name not in self.columns:
             near = difflib.get_close_matches(name, self.columns, 1, 0.0)[0]
             raise ValueError(
-                f"--{what} must name a column of {self.path.name}, which has "
+                f"The column of `{what}` must be one of {self.path.name}, which has "
                 f"{', '.join(self.columns)}; the nearest is {near!r}. Received: {name!r}"
             )
         return name

@@ -363,8 +363,8 @@ WRONG = {
     "strategy": ({"strategy": "onee"}, "the nearest is 'one'. Received: 'onee'"),
 }
 OF_TABLES = [
-    ({"learning_rates": ["fast"]}, "different numbers above 0. Received: fast"),
-    ({"learning_rates": ["1e-4", "0.0001"]}, "different numbers above 0. Received: 1e-4 0"),
+    ({"learning_rates": ["fast"]}, "numbers above 0. Received: 'fast'"),
+    ({"learning_rates": ["1e-4", "0.0001"]}, "must differ. Received: 1e-4 0.0001"),
     ({"score": "f1"}, "--score must be one of "),
     ({"patience": 0}, "--patience must be an integer >= 1. Received: 0"),
     ({"length": 25}, "--length must not be above 24, the most tokens that the preset's"),
@@ -487,6 +487,10 @@ def test_models_of_pairs_and_others_are_told_apart(tmp_path):
     message = commands.refusal("finetune seq2seq", *words, code=2)
     assert "PRESET must be that of a model of pairs, with a TupeSeq2SeqBackbone" in message
     assert message.endswith("of TupeBackbone")
+    (tmp_path / "bart").mkdir()
+    (tmp_path / "bart" / "config.json").write_text('{"model_type": "bart"}')
+    message = commands.refusal("finetune seq2seq", tmp_path / "bart", *words[1:], code=2)
+    assert "Make one with `keras-tupe convert`." in message
 
 
 # === The command ===

@@ -9,11 +9,13 @@ import commands
 import glue_cases
 import numpy as np
 import pytest
+import tensorflow as tf
+import tensorflow_text  # noqa: F401  registers the ops of exports
 
 import keras_tupe
 from keras_tupe import convert
 from training.finetune.texts.report import calibration
-from training.finetune.texts.rows import known, name, names_of, number
+from training.finetune.texts.rows import Examples, known, name, names_of, number
 from training.finetune.texts.runs import _Best
 from training.presets.load import Encoder
 
@@ -138,16 +140,57 @@ def test_labels_that_do_not_fit_the_task_are_told(preset, tmp_path, task, labels
     )
 
 
+def test_too_few_rows_for_a_score_are_told_before_training(preset, tmp_path):
+    rows = [{"review": f"film {number}", "stars": number} for number in range(8)]
+    write(tmp_path / "train.csv", rows)
+    few = words(preset, tmp_path, tmp_path / "out", valid="0.1")
+    message = commands.refusal("finetune regress", *few)
+    assert "--valid must have 2 rows at least; give more of them, or another share" in message
+    assert message.endswith("Received: 1")
+
+
+def test_a_share_that_is_held_out_has_no_text_of_training():
+    rows = Examples([[f"text {n % 30}" for n in range(100)]], list(range(100)), ["here"] * 100)
+    train, valid = rows.split(0.2)
+    assert sorted(train.labels + valid.labels) == list(range(100))
+    assert not set(train.texts[0]) & set(valid.texts[0])
+    assert len(set(valid.texts[0])) == 6
+    assert rows.split(0.2)[1].labels == valid.labels
+
+
+@pytest.mark.slow
+def test_adapters_and_an_export(learned, preset, tmp_path):
+    folder, _ = learned
+    options = {"lora_rank": 2, "export": True, "epochs": 2}
+    ended = commands.run("finetune classify", *words(preset, folder, tmp_path / "out", **options))
+    assert ended.code == 0, ended.err
+    model = keras_tupe.TupeTextClassifier.from_preset(str(tmp_path / "out" / "preset"))
+    texts = [row["review"] for row in reviews(8)]
+    served = tf.saved_model.load(str(tmp_path / "out" / "export" / "text"))
+    found = served.signatures["classify"](text=tf.constant(texts))["probabilities"]
+    asked = model.ask([(text,) for text in texts])["probabilities"]
+    np.testing.assert_allclose(found, asked, atol=1e-5)
+    before = Encoder(preset, 0.0).backbone().weights
+    pairs = zip(model.backbone.weights, before, strict=True)
+    changed = {x.path for x, y in pairs if np.abs(x.numpy() - y.numpy()).max() > 0}
+    assert changed
+    assert all("query" in path or "value" in path for path in changed)
+
+
 def test_columns_that_are_not_there_are_told_for_each_file(preset, tmp_path):
     write(tmp_path / "train.csv", reviews(8))
     write(tmp_path / "valid.csv", [{"text": "a", "label": "b"}])
     wrong = words(preset, tmp_path, tmp_path / "out", text="revew", label=None)
     message = commands.refusal("finetune classify", *wrong)
-    assert "--train: --text must name a column of train.csv, which has review, stars" in message
+    assert (
+        "--train: The column of `text` must be one of train.csv, which has review, stars" in message
+    )
     assert "the nearest is 'review'. Received: 'revew'" in message
     wrong = words(preset, tmp_path, tmp_path / "out")
     message = commands.refusal("finetune classify", *wrong)
-    assert "--valid: --text must name a column of valid.csv, which has text, label" in message
+    assert (
+        "--valid: The column of `text` must be one of valid.csv, which has text, label" in message
+    )
 
 
 def test_a_regression_answers_in_the_unit_of_its_labels(preset, tmp_path):

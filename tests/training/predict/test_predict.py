@@ -77,6 +77,15 @@ def test_json_lines_keep_numbers_and_hold_vectors(tmp_path):
         assert row["embedding"] == pytest.approx(vector.tolist(), abs=1e-6)
 
 
+def test_a_csv_does_not_lose_columns_of_later_rows(classifier, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "the dog"}\n{"text": "a fox", "more": 1}\n')
+    words = ("--input", tmp_path / "a.jsonl", "--out", tmp_path / "b.csv")
+    message = commands.refusal("predict", classifier, *words, code=1)
+    assert "give --out as .jsonl. Received: a later row with more too" in message
+    commands.done("predict", classifier, *words[:3], tmp_path / "b.jsonl")
+    assert '"more": 1' in (tmp_path / "b.jsonl").read_text()
+
+
 def test_spans_and_pairs_read_two_columns(tmp_path):
     made("span_extractor").save_to_preset(str(tmp_path / "preset"))
     (tmp_path / "a.tsv").write_text("question\tcontext\nthe dog\ta fox and the dog\n")

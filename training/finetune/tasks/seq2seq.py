@@ -138,6 +138,7 @@ class Settings(MethodChoice, FinetuneSettings):
     given: dict = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
     purpose = "the pairs"
+    converts = False
 
     @staticmethod
     def fitted(values, from_file, given):

@@ -14,6 +14,8 @@ class Amounts(Texts):
     scaled back at the end, so that it answers in their unit.
     """
 
+    least_rows = 2
+
     def read(self, reader):
         found = {name: reader.read(name, number) for name in self.files}
         reader.finish()

@@ -34,6 +34,8 @@ class Texts(Task):
             `"test"`.
     """
 
+    least_rows = 1  # of each file, which its scores need
+
     def __init__(self, settings):
         super().__init__(settings)
         self.names = [name for name in FILES if getattr(settings, name) is not None]
@@ -44,6 +46,12 @@ class Texts(Task):
         if settings.share:
             self.data["train"], self.data["valid"] = self.data["train"].split(settings.share)
         self.data["train"] = self.data["train"].part(settings.limit)
+        for name in self.names:
+            if len(self.data[name]) < self.least_rows:
+                raise ValueError(
+                    f"--{name} must have {self.least_rows} rows at least; give more of them, or "
+                    f"another share as --valid. Received: {len(self.data[name])}"
+                )
         told = self.reader.columns, len(self.reader.left_out), self.repeated
         for line in report.told_columns(*told):
             print(f"finetune: {line}", file=sys.stderr)

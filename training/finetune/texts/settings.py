@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from training.command.settings import COUNT, POSITIVE, setting
-from training.finetune.settings import FinetuneSettings, inheriting, too_long, wrong_files
+from training.command.settings import COUNT, setting
+from training.finetune.settings import FinetuneSettings, inheriting, wrong_files, wrong_rates
 
 FILES = ("train", "valid", "test")
 
@@ -58,27 +58,12 @@ class FileSettings(FinetuneSettings):
         """Returns a sentence for each mistake in files, learning rates and the score."""
         files = ("train",) if self.share else ("train", "valid")
         found = wrong_files(self, self.content, *files, besides=("test",))
-        rates = [*map(_number, self.learning_rates)]
-        if not rates or None in rates or len(set(rates)) < len(rates):
-            found.append(
-                "--learning-rates must be different numbers above 0. Received: "
-                f"{' '.join(self.learning_rates) or 'none'}"
-            )
+        found += wrong_rates(self.learning_rates)
         if self.score not in (None, *self.scores):
             found.append(
                 f"--score must be one of {', '.join(self.scores)}. Received: {self.score!r}"
             )
         return found
-
-    def misfits(self, config, wrong):
-        """Returns a sentence if rows are longer than the preset's position tables."""
-        reason = "knows; extend it with `keras_tupe.extend_positions`, or cut the texts shorter."
-        return too_long(
-            self.length,
-            config,
-            lambda method, options: not method.has_length_limit(options),
-            reason,
-        )
 
     @property
     def rates(self):
@@ -88,8 +73,11 @@ class FileSettings(FinetuneSettings):
     @property
     def share(self):
         """The share of --train that --valid is; `None` if it is a file."""
-        value = _number(self.valid or "")
-        return value if value is not None and value < 1 else None
+        try:
+            value = float(self.valid)
+        except (TypeError, ValueError):
+            return None
+        return value if 0 < value < 1 else None
 
     @property
     def main_score(self):
@@ -112,11 +100,3 @@ class TextSettings(FileSettings):
     )
 
     texts = (1,)  # how many columns of texts a row may have
-
-
-def _number(text):
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if POSITIVE[1](value) else None
