@@ -35,8 +35,9 @@ class Classes(Texts):
         return np.full(count, most)
 
     def parts(self, examples, outputs):
-        shares = np.exp(outputs - outputs.max(axis=1, keepdims=True))
-        shares /= shares.sum(axis=1, keepdims=True)
+        from scipy.special import softmax
+
+        shares = softmax(outputs, axis=1)
         return report.classes(self.classes, self.numbers(examples.labels), shares, examples)
 
     def numbers(self, labels):

@@ -233,10 +233,14 @@ def classes(names, labels, shares, examples):
         "confusion": counts.tolist(),
         "calibration_error": error,
     }
-    pictures = {}
-    if len(names) <= _MOST_CLASSES:
-        pictures["confusion.png"] = lambda path: draw_confusion(path, names, counts)
-    return parts, numbers, pictures
+    return parts, numbers, pictures_of(names, counts)
+
+
+def pictures_of(names, counts, what="Rows"):
+    """Returns the picture of confusions by its name, none of more classes than it has room for."""
+    if len(names) > _MOST_CLASSES:
+        return {}
+    return {"confusion.png": lambda path: draw_confusion(path, names, counts, what)}
 
 
 def calibration(sure, is_right):
@@ -264,7 +268,7 @@ def _share(value):
     return "-" if math.isnan(value) else f"{100 * value:.1f} %"
 
 
-def draw_confusion(path, names, counts, what="Rows"):
+def draw_confusion(path, names, counts, what):
     """Draws how often a class was called which, as shares of each label's rows."""
     from matplotlib.figure import Figure
 
@@ -297,7 +301,7 @@ def draw_answers(path, labels, answers):
     figure = Figure(figsize=(5.2, 5), layout="constrained")
     axes = figure.subplots()
     ends = [float(min(labels.min(), answers.min())), float(max(labels.max(), answers.max()))]
-    axes.plot(ends, ends, color="black", linewidth=0.8, label="right")
+    axes.plot(ends, ends, color="black", linewidth=0.8, label="answer = label")
     axes.plot(labels, answers, ".", markersize=4, alpha=0.5, label="a row")
     axes.set_xlabel("label")
     axes.set_ylabel("answer")

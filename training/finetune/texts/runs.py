@@ -166,7 +166,7 @@ class Texts(Task):
         found = []
         for name in self.names[1:]:
             outputs = self.outputs(model, name)
-            replaced_file(folder / f"{name}.npy", functools.partial(_write_array, outputs=outputs))
+            np.save(folder / f"{name}.npy", outputs)
             found += [
                 {"score": score if name == "valid" else f"{name} {score}", "value": value}
                 for score, value in self.scores(name, outputs).items()
@@ -254,8 +254,3 @@ class _Best:
         """Gives a model the weights of the best epoch."""
         if self._weights is not None:
             model.set_weights(self._weights)
-
-
-def _write_array(path, outputs):
-    with path.open("wb") as file:
-        np.save(file, outputs)

@@ -117,11 +117,11 @@ class Tags(Texts):
         bad = sum(bad_transitions(text.tags) for text in labels) if self.is_of_spans else 0
         if bad:
             texts.append(f"{bad:,} labels do not follow the scheme; they count as in conlleval.")
-        pictures = {"confusion.png": self._picture(labels, tags)}
+        pictures = self._pictures(labels, tags)
         return [*texts, self._worst(examples, tags)], {"tags": list(self.tags)}, pictures
 
-    def _picture(self, labels, tags):
-        """Returns a function that draws which tags are taken for which."""
+    def _pictures(self, labels, tags):
+        """Returns the picture of which tags are taken for which."""
         pairs = [
             (x, y)
             for text, own in zip(labels, tags, strict=True)
@@ -133,7 +133,7 @@ class Tags(Texts):
             np.zeros((len(names),) * 2, int),
         )
         np.add.at(counts, tuple(zip(*((numbers[x], numbers[y]) for x, y in pairs), strict=True)), 1)
-        return lambda path: report.draw_confusion(path, names, counts, "Words")
+        return report.pictures_of(names, counts, "Words")
 
     def _worst(self, examples, tags):
         """Returns a table of the texts with the most wrong words."""
